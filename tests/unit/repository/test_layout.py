@@ -31,6 +31,10 @@ REGISTRY_HOSTS = tuple(
     )
 )
 
+BRANCHES = (ast.If, ast.For, ast.While, ast.IfExp, ast.ExceptHandler, ast.match_case)
+MOST_COMPLEX = 15
+"""Ruff's own count leaves out conditional expressions and the operands of conditions."""
+
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -73,6 +77,13 @@ def public_definitions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple
             yield prefix + node.name, node
             if isinstance(node, ast.ClassDef):
                 yield from public_definitions(node.body, f"{prefix}{node.name}.")
+
+
+def complexity(function: ast.AST) -> int:
+    """1, and 1 for each branch, loop, handler, `match` case, and operand of a condition after the first."""
+    nodes = list(ast.walk(function))
+    operands = sum(len(node.values) - 1 for node in nodes if isinstance(node, ast.BoolOp))
+    return 1 + sum(isinstance(node, BRANCHES) for node in nodes) + operands
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -118,6 +129,33 @@ def test_everything_public_in_the_core_has_a_docstring() -> None:
         if not ast.get_docstring(node)
     ]
     assert silent == []
+
+
+def test_no_function_of_the_rewriter_has_too_many_branches() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}: {complexity(node)}"
+        for path in modules("warpsmith/rewrite")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and complexity(node) > MOST_COMPLEX
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return a", 1),
+        ("return a and b and c", 3),
+        ("return b if a else c", 2),
+        ("for x in a:\n  if x:\n   return x", 3),
+        ("while a:\n  try:\n   b()\n  except ValueError:\n   return c", 3),
+        ("match a:\n  case 1:\n   return b\n  case _:\n   return c", 3),
+        ("def inner():\n  return a or b\n return inner", 2),
+    ],
+)
+def test_complexity_counts_branches_and_operands_of_conditions(body: str, expected: int) -> None:
+    function = ast.parse(f"def f(a, b, c):\n {body}").body[0]
+    assert complexity(function) == expected
 
 
 def test_no_file_names_a_path_of_one_machine() -> None:

@@ -6,13 +6,13 @@ from functools import cached_property
 
 from tree_sitter import Node
 
-from warpsmith.rewrite.analysis.operations import Inside, operands, operator, part_of
+from warpsmith.rewrite.analysis.operations import Inside, both_ways, object_of, operands, operator, part_of
 from warpsmith.rewrite.reader.declarations.type_words import element_type
 from warpsmith.rewrite.source.reference_parameters import is_changeable, parameters_of
 from warpsmith.rewrite.source.syntax_tree import Source, Variable, ancestors, find, plain, strip, walk
 
 _CUDA = {"threadIdx": "tid", "blockIdx": "bid", "blockDim": "bdim", "gridDim": "gdim"}
-_OPENCL = {
+OPENCL_FUNCTIONS = {
     "get_local_id": "tid",
     "get_group_id": "bid",
     "get_local_size": "bdim",
@@ -20,6 +20,7 @@ _OPENCL = {
     "get_global_id": "gid",
     "get_global_size": "gsize",
 }
+"""Kinds of coordinates by the functions of OpenCL that give them."""
 _WIDE = re.compile(
     r"int|unsigned(?:int)?|uint|ulong|(?:unsigned)?(?:long)?long|size_t|ptrdiff_t|u?int(?:32|64)_t"
 )
@@ -84,10 +85,7 @@ class Coordinates:
             case "pointer_expression" if self.source.of(node).startswith("&"):
                 return node.child_by_field_name("argument")
             case "call_expression":
-                function = node.child_by_field_name("function")
-                asks = self.source.callee(node) in _QUESTIONS
-                if function is not None and function.type == "field_expression" and not asks:
-                    return function.child_by_field_name("argument")
+                return None if self.source.callee(node) in _QUESTIONS else object_of(node)
         return None
 
     def _holder(self, target: Node | None) -> Node | None:
@@ -142,34 +140,47 @@ class Coordinates:
 
     def _coordinate(self, node: Node, depth: int) -> str | None:
         node = strip(node)
-        text = re.sub(r"\s+", "", self.source.of(node))
-        if node.type == "identifier":
-            text = self._bound_to_extent(node, self._aliases.get(text, text))
-            if text in self.block:
-                return f"bdim.{AXES[self.block.index(text)]}"
-        if node.type == "field_expression":
-            base, _, axis = text.partition(".")
-            return f"{_CUDA[base]}.{axis}" if base in _CUDA and axis in AXES else None
-        if node.type == "call_expression":
-            name, arguments = self.source.callee(node), self.source.arguments(node)
-            if len(arguments) == 1 and (_WIDE.fullmatch(name) or name == "static_cast"):
-                return self._of_cast(node, arguments[0], depth)
-            if name in (ROW_START, ROW_STEP):
-                return self.coordinate(arguments[0], depth)
-            if name in _OPENCL and len(arguments) == 1 and self.source.of(arguments[0]) in ("0", "1", "2"):
-                return f"{_OPENCL[name]}.{AXES[int(self.source.of(arguments[0]))]}"
-            return None
-        if node.type == "cast_expression":
-            kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
-            dtype = None if kind is None else element_type(self.source.of(kind), {})[0]
-            cut = dtype is not None and dtype.size_bytes < 4
-            return None if value is None or cut else self.coordinate(value, depth)
-        if node.type == "identifier" and depth < 8:
-            value = self.value_of(node)
-            return None if value is None else self.coordinate(value, depth + 1)
-        if node.type == "binary_expression":
-            return self._global_id(node, depth)
+        match node.type:
+            case "identifier":
+                return self._of_name(node, depth)
+            case "field_expression":
+                base, _, axis = re.sub(r"\s+", "", self.source.of(node)).partition(".")
+                return f"{_CUDA[base]}.{axis}" if base in _CUDA and axis in AXES else None
+            case "call_expression":
+                return self._of_call(node, depth)
+            case "cast_expression":
+                return self._of_cast(node, depth)
+            case "binary_expression":
+                return self._global_id(node, depth)
         return None
+
+    def _of_name(self, node: Node, depth: int) -> str | None:
+        """The coordinate that a macro, a template parameter or a local stands for."""
+        name = self.source.of(node)
+        extent = self._bound_to_extent(node, self._aliases.get(name, name))
+        if extent in self.block:
+            return f"bdim.{AXES[self.block.index(extent)]}"
+        value = self.value_of(node) if depth < 8 else None
+        return None if value is None else self.coordinate(value, depth + 1)
+
+    def _of_call(self, node: Node, depth: int) -> str | None:
+        """The coordinate that a function of OpenCL, a word of a rule or a cast in C++'s spelling gives."""
+        name, arguments = self.source.callee(node), self.source.arguments(node)
+        if name in (ROW_START, ROW_STEP):
+            return self.coordinate(arguments[0], depth)
+        if len(arguments) != 1:
+            return None
+        if _WIDE.fullmatch(name) or name == "static_cast":
+            return self._of_static_cast(node, arguments[0], depth)
+        kind, number = OPENCL_FUNCTIONS.get(name), self.source.of(arguments[0])
+        return f"{kind}.{AXES[int(number)]}" if kind is not None and number in ("0", "1", "2") else None
+
+    def _of_cast(self, node: Node, depth: int) -> str | None:
+        """The coordinate in `(int)value`; types of less than 32 bits hold none."""
+        kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
+        dtype = None if kind is None else element_type(self.source.of(kind), {})[0]
+        cut = dtype is not None and dtype.size_bytes < 4
+        return None if value is None or cut else self.coordinate(value, depth)
 
     def _bound_to_extent(self, node: Node, name: str) -> str:
         """The parameter of the launch that the entry binds to a template parameter of the kernel; else the
@@ -178,7 +189,7 @@ class Coordinates:
         given = self.source.template_argument(name) if own and self.variable(node) is None else ""
         return given if given.isidentifier() else name
 
-    def _of_cast(self, call: Node, value: Node, depth: int) -> str | None:
+    def _of_static_cast(self, call: Node, value: Node, depth: int) -> str | None:
         """The coordinate in `int64_t(value)` or `static_cast<int>(value)`; narrow types hold none."""
         kind = re.sub(r"\s*\(.*|\s+|static_cast<|std::|>", "", self.source.of(call), flags=re.S)
         return self.coordinate(value, depth) if _WIDE.fullmatch(kind) else None
@@ -206,19 +217,18 @@ class Coordinates:
         return node.type in ("call_expression", "field_expression") and self.coordinate(node) in self._zeros
 
     def _global_id(self, node: Node, depth: int) -> str | None:
-        left, right = operands(node)
         if operator(node) == "+":
-            for a, b in ((left, right), (right, left)):
+            for a, b in both_ways(node):
                 if self.is_zero(a):
                     return self.coordinate(b, depth)
-            for first, b in ((left, right), (right, left)):
+            for first, b in both_ways(node):
                 tid, a = self.coordinate(b, depth), strip(first)
                 if tid and tid.startswith("tid.") and a.type == "binary_expression" and operator(a) == "*":
                     parts = {self.coordinate(o, depth) for o in operands(a)}
                     if parts == {f"bid.{tid[-1]}", f"bdim.{tid[-1]}"}:
                         return f"gid.{tid[-1]}"
         if operator(node) == "*":
-            parts = {self.coordinate(o, depth) for o in (left, right)}
+            parts = {self.coordinate(o, depth) for o in operands(node)}
             for axis in AXES:
                 if parts == {f"gdim.{axis}", f"bdim.{axis}"}:
                     return f"gsize.{axis}"

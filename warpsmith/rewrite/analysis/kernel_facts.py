@@ -9,7 +9,15 @@ from tree_sitter import Node
 from warpsmith.rewrite.analysis.calls.callees import HINTED_LOADS, HINTED_STORES, known
 from warpsmith.rewrite.analysis.calls.unsafe_calls import UnsafeCalls
 from warpsmith.rewrite.analysis.coordinates import AXES, ROW_PART, ROW_START, ROW_STEP
-from warpsmith.rewrite.analysis.operations import Inside, operands, operator, part_of, strip_index, use
+from warpsmith.rewrite.analysis.operations import (
+    Inside,
+    assignment_to,
+    element_of,
+    operands,
+    operator,
+    part_of,
+    use,
+)
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Source, Variable, ancestors, find, strip, walk
 
 __all__ = ["AXES", "ROW_PART", "ROW_START", "ROW_STEP", "Access", "Facts"]
@@ -84,26 +92,28 @@ class Facts(UnsafeCalls):
         another buffer: so accesses with the same text and the same buffer have the same address."""
         if v.is_parameter and not v.is_reference:
             return v if self._moved_first(v) else None
-        if v.is_reference:
+        values = None if v.is_reference else self._set_straight(v)
+        if values is None or any(s.start_byte <= at.start_byte < s.end_byte for s, _ in values):
             return None
         current = None if v.init is None else self.root(v.init, depth + 1)
-        end = v.declaration.end_byte
         found = [] if v.init is None else [current]
-        for place in self.assigned(v):
-            statement = place.parent
-            top = None if statement is None else statement.parent
-            if statement is None or top is None or statement.type != "assignment_expression":
-                return None
-            if operator(statement) != "=" or not self._is_straight(top):
-                return None
-            if top.start_byte <= at.start_byte < top.end_byte:
-                return None
-            root = self.root(operands(statement)[1], depth + 1)
-            found.append(root)
-            if end <= top.end_byte <= at.start_byte:
-                current, end = root, top.end_byte
+        for statement, value in values:
+            found.append(self.root(value, depth + 1))
+            if v.declaration.end_byte <= statement.end_byte <= at.start_byte:
+                current = found[-1]
         different = None not in found and len({r.name for r in found if r is not None}) == len(found)
         return current if different else None
+
+    def _set_straight(self, v: Variable) -> list[tuple[Node, Node]] | None:
+        """The statements that set a variable, with the values; None if one has a condition, or another
+        operator than `=`."""
+        found = []
+        for place in self.assigned(v):
+            changed = assignment_to(place)
+            if changed is None or operator(changed[0]) != "=" or not self._is_straight(changed[1]):
+                return None
+            found.append((changed[1], operands(changed[0])[1]))
+        return found
 
     def _is_straight(self, statement: Node) -> bool:
         """True if nothing but blocks without a condition stands around a statement of the kernel."""
@@ -119,17 +129,20 @@ class Facts(UnsafeCalls):
         before anything else uses it."""
         statements = []
         for place in self.assigned(v):
-            statement = place.parent
-            top = None if statement is None else statement.parent
-            if statement is None or top is None or statement.type != "assignment_expression":
+            changed = assignment_to(place)
+            if changed is None or operator(changed[0]) not in ("+=", "-="):
                 return False
-            if operator(statement) not in ("+=", "-=") or any(a.type in LOOPS for a in ancestors(top)):
+            if any(a.type in LOOPS for a in ancestors(changed[1])):
                 return False
-            statements.append(statement)
+            statements.append(changed[0])
         last = max(n.end_byte for n in statements)
         uses = [n for n in find(self.source.body, "identifier") if self.variable(n) == v]
         moved = {operands(n)[0].id for n in statements}
         return all(n.id in moved or n.start_byte >= last for n in uses)
+
+    def is_volatile(self, v: Variable) -> bool:
+        """True if a variable, or what it points to, is declared `volatile`."""
+        return "volatile" in self.source.of(v.declaration).split()
 
     @staticmethod
     def _is_auto(v: Variable) -> bool:
@@ -176,16 +189,17 @@ class Facts(UnsafeCalls):
             return
         if parent is not None and parent.type == "pointer_expression" and self._is_hinted(parent.parent):
             return  # seen at the call
-        base, indices = n.child_by_field_name("argument"), n.child_by_field_name("indices")
-        if base is None or indices is None:
+        element = element_of(n)
+        if element is None:
             return
+        base, index = element
         v = self.variable(strip(base))
         if v is not None and not (v.is_pointer or v.is_array or self._is_auto(v)):
             return  # operator[] of a local object
         if self._is_seen_inside(strip(base)):
             return
         reads, writes = use(n, self.inside)
-        yield Access(self.root(base), reads, writes, n, base, strip_index(indices))
+        yield Access(self.root(base), reads, writes, n, base, index)
 
     def _is_seen_inside(self, base: Node) -> bool:
         """True if `base[i]` is a part of a private object, which is none of memory, or of an element whose
@@ -216,29 +230,32 @@ class Facts(UnsafeCalls):
         name, arguments = self.source.callee(call), self.source.arguments(call)
         if name.endswith("_cast"):
             return
-        if re.match(r"vload", name) and len(arguments) == 2:
-            yield Access(self.root(arguments[1]), True, False, call, arguments[1], arguments[0])
+        single = self._vector_access(call, name) or self._hinted_access(call, name)
+        if single is not None:
+            yield single
             return
-        if re.match(r"vstore", name) and len(arguments) == 3:
-            yield Access(self.root(arguments[2]), False, True, call, arguments[2], arguments[1])
-            return
-        hinted = self._hinted_access(call, name)
-        if hinted is not None:
-            yield hinted
-            return
-        callee = known(name)
         for n, argument in enumerate(arguments):
-            if self.is_pointerish(argument):
-                inner = strip(argument)
-                v = self.variable(strip(inner.child_by_field_name("argument") or inner))
-                if inner.type == "pointer_expression" and v is not None and not (v.is_pointer or v.is_array):
-                    continue  # address of a plain local: seen as an assignment
+            # The address of a plain local is seen as an assignment.
+            if self.is_pointerish(argument) and not self._is_address_of_local(argument):
                 root = self.root(argument)
-                reads, writes = "store" not in name, "load" not in name
-                if callee is not None and (callee.reads or callee.writes):
-                    reads, writes = n in callee.reads, n in callee.writes
+                reads, writes = _use_of_argument(name, n)
                 constant = root is not None and root.is_const
                 yield Access(root, reads, writes and not constant, call, argument, None)
+
+    def _is_address_of_local(self, argument: Node) -> bool:
+        """True for `&v` of a variable that is no pointer and no array."""
+        address = strip(argument)
+        v = self.variable(strip(address.child_by_field_name("argument") or address))
+        is_plain = v is not None and not (v.is_pointer or v.is_array)
+        return address.type == "pointer_expression" and is_plain
+
+    def _vector_access(self, call: Node, name: str) -> Access | None:
+        """The elements that OpenCL's `vload4(i, p)` loads, or `vstore4(value, i, p)` stores."""
+        arguments, stores = self.source.arguments(call), name.startswith("vstore")
+        if not name.startswith(("vload", "vstore")) or len(arguments) != (3 if stores else 2):
+            return None
+        index, pointer = arguments[-2:]
+        return Access(self.root(pointer), not stores, stores, call, pointer, index)
 
     def _is_hinted(self, arguments: Node | None) -> bool:
         if arguments is None or arguments.type != "argument_list":
@@ -254,16 +271,7 @@ class Facts(UnsafeCalls):
         loads = name in HINTED_LOADS
         if not arguments or len(arguments) != (1 if loads else 2) or not (loads or name in HINTED_STORES):
             return None
-        place = strip(arguments[0])
-        base: Node | None = None
-        index: Node | None = None
-        if place.type == "binary_expression" and operator(place) == "+":
-            base, index = operands(place)
-        elif place.type == "pointer_expression" and self.source.of(place).startswith("&"):
-            element = strip(place.child_by_field_name("argument") or place)
-            listed = element.child_by_field_name("indices")
-            if element.type == "subscript_expression" and listed is not None:
-                base, index = element.child_by_field_name("argument"), strip_index(listed)
+        base, index = _parts_of_address(strip(arguments[0])) or (None, None)
         v = None if base is None else self.variable(strip(base))
         if base is None or v is None or not (v.is_pointer or v.is_array):
             return None
@@ -278,3 +286,20 @@ class Facts(UnsafeCalls):
         loads = [re.fullmatch(rf"(\*|\w+)\s*\({arg}\)", body) for arg, body in bodies]
         known = [m is not None and (m.group(1) == "*" or m.group(1) in HINTED_LOADS) for m in loads]
         return "__ldg" if known and all(known) else name
+
+
+def _use_of_argument(name: str, position: int) -> tuple[bool, bool]:
+    """(reads, writes) of the memory to which an argument of a called function points."""
+    callee = known(name)
+    if callee is not None and (callee.reads or callee.writes):
+        return position in callee.reads, position in callee.writes
+    return "store" not in name, "load" not in name
+
+
+def _parts_of_address(address: Node) -> tuple[Node, Node] | None:
+    """Pointer and index of `p + i` and `&p[i]`."""
+    if address.type == "binary_expression" and operator(address) == "+":
+        return operands(address)
+    if address.type == "pointer_expression" and operator(address) == "&":
+        return element_of(strip(address.child_by_field_name("argument") or address))
+    return None

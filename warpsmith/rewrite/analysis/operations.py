@@ -21,10 +21,41 @@ def operands(node: Node) -> tuple[Node, Node]:
     return left, right
 
 
+def both_ways(node: Node) -> tuple[tuple[Node, Node], tuple[Node, Node]]:
+    """The operands of a binary expression as they stand, and the other way round."""
+    left, right = operands(node)
+    return (left, right), (right, left)
+
+
 def strip_index(indices: Node) -> Node:
     """The expression between the brackets."""
     inner = [c for c in indices.named_children if c.type != "comment"]
     return inner[0] if len(inner) == 1 else indices
+
+
+def element_of(node: Node) -> tuple[Node, Node] | None:
+    """Pointer and index of the element `p[i]`; None for any other expression."""
+    base, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
+    return None if base is None or indices is None else (base, strip_index(indices))
+
+
+def object_of(call: Node) -> Node | None:
+    """The object whose method is called: `v` of `v.load(p)` and `v->load(p)`; None for any other call."""
+    function = call.child_by_field_name("function")
+    if function is None or function.type != "field_expression":
+        return None
+    return function.child_by_field_name("argument")
+
+
+def assignment_to(place: Node) -> tuple[Node, Node] | None:
+    """The assignment of which a place is an operand, and what the assignment stands in.
+
+    None if the place is changed in another way, such as by `++`.
+    """
+    assignment = place.parent
+    if assignment is None or assignment.type != "assignment_expression" or assignment.parent is None:
+        return None
+    return assignment, assignment.parent
 
 
 class Inside(Enum):

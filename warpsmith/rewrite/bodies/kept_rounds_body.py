@@ -1,7 +1,6 @@
 """Body of a kernel whose threads keep what their first rounds load in registers."""
 
 from warpsmith.rewrite.analysis.draft import Draft
-from warpsmith.rewrite.analysis.loops.counted_loops import CountedLoop
 from warpsmith.rewrite.analysis.memory.kept_rounds import KeptRounds
 from warpsmith.rewrite.bodies.kept_row_body import KEEP
 from warpsmith.rewrite.source.syntax_tree import Edit, Source, apply_edits
@@ -18,15 +17,8 @@ def kept_rounds_body(draft: Draft, plan: KeptRounds) -> str:
     edits = []
     for n, loop in enumerate(plan.loops):
         text = _declared(plan, n) + _loop(source, plan, n)
-        edits.append(Edit(_first(source, loop) - start, loop.node.end_byte - start, text))
+        edits.append(Edit(loop.first_byte(source) - start, loop.node.end_byte - start, text))
     return apply_edits(source.between(start, end), edits)
-
-
-def _first(source: Source, loop: CountedLoop) -> int:
-    """The loop's first byte, or that of the unroll pragma before it."""
-    previous = loop.node.prev_sibling
-    pragma = previous is not None and previous.type == "preproc_call" and "unroll" in source.of(previous)
-    return previous.start_byte if pragma and previous is not None else loop.node.start_byte
 
 
 def _declared(plan: KeptRounds, n: int) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from warpsmith.rewrite.analysis.draft import Draft
-from warpsmith.rewrite.analysis.loops.strided_loops import StridedLoop, first_byte
+from warpsmith.rewrite.analysis.loops.strided_loops import StridedLoop
 from warpsmith.rewrite.analysis.memory.repeated_rows import Chain, Kept
 from warpsmith.rewrite.analysis.memory.vector_access import Group
 from warpsmith.rewrite.bodies.wide_access import wide_access
@@ -62,7 +62,7 @@ class KeptRowText:
         start, end = body.start_byte + 1, body.end_byte - 1
         edits = []
         for n, loop in enumerate(self._chain.loops):
-            first = first_byte(self._source, loop)
+            first = loop.first_byte(self._source)
             edits.append(Edit(first - start, loop.node.end_byte - start, self._loop(n, loop)))
         return apply_edits(self._source.between(start, end), edits)
 

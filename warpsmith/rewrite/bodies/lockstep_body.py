@@ -9,8 +9,17 @@ from tree_sitter import Node
 from warpsmith.rewrite.analysis.indices.common_to_elements import Sharing, header
 from warpsmith.rewrite.analysis.indices.index_bounds import Guarded, guarded, statements, touches
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.threads.thread_indices import Axis, inside
-from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, Variable, ancestors, apply_edits, find, walk
+from warpsmith.rewrite.analysis.threads.thread_indices import Axis
+from warpsmith.rewrite.source.syntax_tree import (
+    LOOPS,
+    Edit,
+    Variable,
+    ancestors,
+    apply_edits,
+    contains,
+    find,
+    walk,
+)
 
 FULL = "ws_full"
 _SPACE = re.compile(rb"(?:\b(?:__)?(?:global|constant|private)\s+)+$")
@@ -83,7 +92,7 @@ class _Lockstep:
     def _check_pieces(self, pieces: tuple[_Piece, ...]) -> None:
         """Raises `_CannotError` if the pieces are not the same for all elements, or gain nothing."""
         jumps = any(
-            a.type in LOOPS and inside(a, self.source.body) for r in self.returns for a in ancestors(r)
+            a.type in LOOPS and contains(self.source.body, a) for r in self.returns for a in ancestors(r)
         )
         if self.returns and (jumps or len(pieces) > 1 or self.sharing.loops):
             raise _CannotError
@@ -143,7 +152,9 @@ class _Lockstep:
     def _stays(self, node: Node, piece: _Straight) -> bool:
         """True if the declared variables are used in their own piece only."""
         return all(
-            any(inside(n, s) for s in piece.nodes) for v in self._declared(node) for n in self.sharing.uses(v)
+            any(contains(s, use) for s in piece.nodes)
+            for v in self._declared(node)
+            for use in self.sharing.uses(v)
         )
 
     @cached_property

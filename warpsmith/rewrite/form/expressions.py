@@ -8,6 +8,7 @@ from tree_sitter import Node
 
 from warpsmith.domain.device import Backend
 from warpsmith.domain.dtype import Dtype
+from warpsmith.rewrite.analysis.coordinates import OPENCL_FUNCTIONS
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.reader.declarations.type_words import element_type
@@ -17,14 +18,7 @@ from warpsmith.rewrite.source.syntax_tree import Edit, Variable, find, strip
 _LOOSE = ("conditional_expression", "assignment_expression", "comma_expression", "lambda_expression")
 _OF_SUMS = ("+", "-", "*", "/", "%")
 _OF_BITS = ("<<", ">>", "&", "|", "^")
-_OPENCL_NAMES = {
-    "tid": "get_local_id",
-    "bid": "get_group_id",
-    "bdim": "get_local_size",
-    "gdim": "get_num_groups",
-    "gid": "get_global_id",
-    "gsize": "get_global_size",
-}
+_OPENCL_NAMES = {kind: name for name, kind in OPENCL_FUNCTIONS.items()}
 _CUDA_NAMES = {
     "tid": "threadIdx.{0}",
     "bid": "blockIdx.{0}",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.operations import operands, operator, strip_index
+from warpsmith.rewrite.analysis.operations import element_of, operands, operator
 from warpsmith.rewrite.form.expressions import (
     Edits,
     Spelling,
@@ -58,10 +58,9 @@ def bare_operands(spelling: Spelling) -> Iterator[Edits]:
 
 def _indices(facts: Facts) -> Iterator[Node]:
     for node in find(facts.source.body, "subscript_expression"):
-        listed = node.child_by_field_name("indices")
-        index = None if listed is None else strip_index(listed)
-        if index is not None and is_integer(facts, index):
-            yield index
+        element = element_of(node)
+        if element is not None and is_integer(facts, element[1]):
+            yield element[1]
 
 
 def _factor(facts: Facts, node: Node) -> tuple[bool, bool, str]:

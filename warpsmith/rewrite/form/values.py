@@ -7,7 +7,7 @@ from tree_sitter import Node
 from warpsmith.domain.device import Backend
 from warpsmith.domain.dtype import Dtype
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
-from warpsmith.rewrite.analysis.operations import operands, operator, strip_index
+from warpsmith.rewrite.analysis.operations import element_of, operands, operator
 from warpsmith.rewrite.form.expressions import (
     OF_32_BITS,
     Edits,
@@ -86,11 +86,9 @@ def narrow_indices(spelling: Spelling) -> Iterator[Edits]:
 
 def _index_in_whole(facts: Facts, element: Node) -> Node | None:
     """The index of an element that is counted from the first of its buffer, so that it is never negative."""
-    base, listed = element.child_by_field_name("argument"), element.child_by_field_name("indices")
+    base, index = element_of(element) or (None, None)
     v = None if base is None else facts.variable(strip(base))
-    if v is None or listed is None or not is_whole_buffer(facts, v):
-        return None
-    return strip_index(listed)
+    return index if v is not None and is_whole_buffer(facts, v) else None
 
 
 def _is_ring(facts: Facts, node: Node) -> bool:

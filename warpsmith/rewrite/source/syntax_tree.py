@@ -163,6 +163,11 @@ def ancestors(node: Node) -> Iterator[Node]:
         current = current.parent
 
 
+def contains(outer: Node, inner: Node) -> bool:
+    """True if a node lies in another one, or is that node."""
+    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
+
+
 def strip(node: Node) -> Node:
     """The node without the parentheses around it."""
     while node.type in ("parenthesized_expression", "condition_clause") and node.named_child_count == 1:
@@ -354,9 +359,7 @@ class Source:
         """The innermost declaration of `name` visible at `at`."""
         best: Variable | None = None
         for v in self._by_name.get(name, ()):
-            inside = v.scope is None or (
-                v.scope.start_byte <= at.start_byte and at.end_byte <= v.scope.end_byte
-            )
+            inside = v.scope is None or contains(v.scope, at)
             if inside and (best is None or _depth(v) >= _depth(best)):
                 best = v
         return best

@@ -6,8 +6,8 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.indices.index_bounds import touches
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.threads.thread_indices import Axis, inside
-from warpsmith.rewrite.source.syntax_tree import Variable, find
+from warpsmith.rewrite.analysis.threads.thread_indices import Axis
+from warpsmith.rewrite.source.syntax_tree import Variable, contains, find
 
 
 def header(loop: Node) -> list[Node]:
@@ -33,7 +33,7 @@ class Sharing:
         if _leaves(loop) or not touches(self.facts, body):
             return False
         counters = self._counters(loop.child_by_field_name("initializer"), update)
-        if any(inside(n, body) for v in counters for n in self.facts.assigned(v)):
+        if any(contains(body, n) for v in counters for n in self.facts.assigned(v)):
             return False
         if any(v.is_pointer or v.is_array or v.is_parameter for v in counters):
             return False
@@ -74,7 +74,7 @@ class Sharing:
 
     def assigned_in(self, node: Node) -> list[Variable]:
         """Variables that code under `node` may change."""
-        return [v for v in self.source.variables if any(inside(n, node) for n in self.facts.assigned(v))]
+        return [v for v in self.source.variables if any(contains(node, n) for n in self.facts.assigned(v))]
 
     def counts(self, v: Variable) -> bool:
         """True if only headers of loops shared by all elements change a variable."""
@@ -94,11 +94,11 @@ class Sharing:
 
     def _in_header(self, node: Node, loop: Node) -> bool:
         body = loop.child_by_field_name("body")
-        return inside(node, loop) and body is not None and not inside(node, body)
+        return contains(loop, node) and body is not None and not contains(body, node)
 
     def enclosing(self, v: Variable) -> list[Node]:
         """The shared loops in which a variable is declared."""
-        return [n for n in self.loops if inside(v.declaration, n)]
+        return [n for n in self.loops if contains(n, v.declaration)]
 
     @cached_property
     def pure(self) -> set[Variable]:
@@ -107,7 +107,7 @@ class Sharing:
         for v in self.source.variables:
             if v.is_parameter or v.scope is None or v.init is None or v.is_array:
                 continue
-            if not inside(v.declaration, self.source.body) or v.is_reference:
+            if not contains(self.source.body, v.declaration) or v.is_reference:
                 continue
             if not self.facts.assigned(v) and not touches(self.facts, v.init):
                 kept.add(v)
@@ -130,7 +130,7 @@ class Sharing:
         if v in kept:
             return True
         # A counter keeps its value in the body of its loop, so declarations there may use it.
-        loops = [n for n in find(self.source.body, "for_statement") if inside(of.declaration, n)]
+        loops = [n for n in find(self.source.body, "for_statement") if contains(n, of.declaration)]
         return any(
             self._in_header_of(n, v) and not self._changed_in_body(n, v) and self._uses_within(of, n)
             for n in loops
@@ -142,10 +142,10 @@ class Sharing:
 
     def _changed_in_body(self, loop: Node, v: Variable) -> bool:
         body = loop.child_by_field_name("body")
-        return body is None or any(inside(n, body) for n in self.facts.assigned(v))
+        return body is None or any(contains(body, n) for n in self.facts.assigned(v))
 
     def _uses_within(self, v: Variable, loop: Node) -> bool:
-        return all(inside(n, loop) for n in self.uses(v))
+        return all(contains(loop, n) for n in self.uses(v))
 
     def uses(self, v: Variable) -> list[Node]:
         """Every identifier of the kernel that refers to a variable."""

@@ -8,9 +8,9 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.language_words import start_of
-from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.analysis.operations import both_ways, operands, operator
 from warpsmith.rewrite.analysis.values.uniform_values import uniform_text
-from warpsmith.rewrite.source.syntax_tree import Edit, Variable, apply_edits, find, strip
+from warpsmith.rewrite.source.syntax_tree import Edit, Variable, apply_edits, contains, find, strip
 
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -172,7 +172,7 @@ def _places(facts: Facts, statement: Node) -> Iterator[Place]:
             continue
         value = strip(v.init)
         if value.type == "binary_expression" and operator(value) == "+":
-            for a, b in (operands(value), operands(value)[::-1]):
+            for a, b in both_ways(value):
                 where, offset = facts.coordinate(a), uniform_text(facts, b)
                 if where and where.startswith("gid.") and offset is not None:
                     yield Place(where[-1], v, v.init, f" + ({offset})")
@@ -182,9 +182,7 @@ def _places(facts: Facts, statement: Node) -> Iterator[Place]:
 def _other_use(facts: Facts, places: list[Place]) -> Node | None:
     for function in facts.source.reachable:
         for node in find(function, "field_expression", "call_expression"):
-            inside = any(
-                p.value.start_byte <= node.start_byte and node.end_byte <= p.value.end_byte for p in places
-            )
+            inside = any(contains(p.value, node) for p in places)
             name = facts.coordinate(node)
             if not inside and name and name.split(".")[0] in _COORDINATES:
                 return node

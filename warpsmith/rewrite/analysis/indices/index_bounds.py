@@ -14,7 +14,7 @@ from warpsmith.domain.space import Constraint
 from warpsmith.errors import ExpressionError
 from warpsmith.rewrite.analysis.calls.callees import is_known_pure
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
-from warpsmith.rewrite.analysis.operations import operands, operator, use
+from warpsmith.rewrite.analysis.operations import assignment_to, both_ways, operands, operator, use
 from warpsmith.rewrite.source.syntax_tree import find, strip
 
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "=="}
@@ -166,20 +166,27 @@ def _shift(facts: Facts, kernel: Kernel, node: Node, index: str, at: Node, depth
         value = value_at(facts, node, at)
         return None if value is None else _shift(facts, kernel, value, index, at, depth + 1)
     if node.type == "cast_expression":
-        value, kind = node.child_by_field_name("value"), node.child_by_field_name("type")
-        if value is None or kind is None or _NARROW.search(facts.source.of(kind)):
-            return None
-        return _shift(facts, kernel, value, index, at, depth)
-    if node.type == "binary_expression" and operator(node) in "+-":
-        left, right = operands(node)
-        first = _shift(facts, kernel, left, index, at, depth)
-        other = expression_of(facts, kernel, right, at) if first is not None else None
+        value = _widely_cast(facts, node)
+        return None if value is None else _shift(facts, kernel, value, index, at, depth)
+    for moved, by in _moved_by(node):
+        shift = _shift(facts, kernel, moved, index, at, depth)
+        other = None if shift is None else expression_of(facts, kernel, by, at)
         if other is not None:
-            return f"({first}) {operator(node)} ({other})"
-        second = _shift(facts, kernel, right, index, at, depth) if operator(node) == "+" else None
-        other = expression_of(facts, kernel, left, at) if second is not None else None
-        return None if other is None else f"({second}) + ({other})"
+            return f"({shift}) {operator(node)} ({other})"
     return None
+
+
+def _moved_by(node: Node) -> tuple[tuple[Node, Node], ...]:
+    """What a sum or difference may move, each with by how much; nothing for any other expression."""
+    if node.type != "binary_expression" or operator(node) not in ("+", "-"):
+        return ()
+    return both_ways(node) if operator(node) == "+" else (operands(node),)
+
+
+def _widely_cast(facts: Facts, cast: Node) -> Node | None:
+    """What is cast to a type that holds every index; None if the type is narrower."""
+    value, kind = cast.child_by_field_name("value"), cast.child_by_field_name("type")
+    return None if kind is None or _NARROW.search(facts.source.of(kind)) else value
 
 
 def _narrow(facts: Facts, node: Node) -> bool:
@@ -195,13 +202,12 @@ def value_at(facts: Facts, node: Node, at: Node) -> Node | None:
     before = [n for n in facts.assigned(v) if n.start_byte < at.start_byte]
     if not before:
         return v.init
-    statement = before[0].parent
-    if len(before) > 1 or v.init is not None or statement is None or operator(statement) != "=":
+    changed = assignment_to(before[0])
+    if len(before) > 1 or v.init is not None or changed is None:
         return None
-    placed = statement.parent
-    if statement.type != "assignment_expression" or placed is None or placed.parent != facts.source.body:
-        return None
-    return operands(statement)[1]
+    assignment, statement = changed
+    always = operator(assignment) == "=" and statement.parent == facts.source.body
+    return operands(assignment)[1] if always else None
 
 
 def expression_of(facts: Facts, kernel: Kernel, node: Node, at: Node, depth: int = 0) -> str | None:
@@ -212,9 +218,8 @@ def expression_of(facts: Facts, kernel: Kernel, node: Node, at: Node, depth: int
         number = _NUMBER.fullmatch(text)
         return None if number is None else str(int(number.group(1), 0))
     if node.type == "cast_expression":
-        value, kind = node.child_by_field_name("value"), node.child_by_field_name("type")
-        narrow = value is None or kind is None or _NARROW.search(facts.source.of(kind))
-        return None if narrow or value is None else expression_of(facts, kernel, value, at, depth)
+        value = _widely_cast(facts, node)
+        return None if value is None else expression_of(facts, kernel, value, at, depth)
     if node.type == "identifier" and depth < 8:
         return _named(facts, kernel, node, at, depth)
     if node.type == "binary_expression" and operator(node) in ("+", "-", "*"):

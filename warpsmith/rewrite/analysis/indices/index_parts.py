@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.operations import operands, operator, strip_index
-from warpsmith.rewrite.source.syntax_tree import Variable, strip, walk
+from warpsmith.rewrite.analysis.operations import assignment_to, both_ways, element_of, operands, operator
+from warpsmith.rewrite.source.syntax_tree import Variable, contains, strip, walk
 
 _DEPTH = 24
+_PLACES = {"bid": ("bid",), "tid": ("tid",), "gid": ("bid", "tid")}
+"""What moves a thread's coordinates: a global index is made of two."""
 
 
 @dataclass(frozen=True)
@@ -42,35 +44,34 @@ def parts_of(facts: Facts, *nodes: Node | None) -> IndexParts:
 
 
 def _parts(facts: Facts, node: Node, kind: str, depth: int) -> Iterator[tuple[str, str]]:
-    node = strip(node)
     if depth == 0:
         return
+    node = strip(node)
     coordinate = facts.coordinate(node)
     if coordinate is not None:
         what, _, axis = coordinate.partition(".")
-        for part in ("bid", "tid") if what == "gid" else (what,):
-            if part in ("bid", "tid"):
-                yield kind, f"{part}.{axis}"
-        return
+        yield from ((kind, f"{place}.{axis}") for place in _PLACES.get(what, ()))
+    elif node.type == "identifier":
+        yield from _of_variable(facts, node, kind, depth)
+    else:
+        yield from _read_by(facts, node)
+        for part, its_kind in _made_of(facts, node, kind, depth):
+            yield from _parts(facts, part, its_kind, depth - 1)
+
+
+def _made_of(facts: Facts, node: Node, kind: str, depth: int) -> Iterator[tuple[Node, str]]:
+    """The expressions that an expression of some kind is made of, each with its own kind."""
     match node.type:
-        case "identifier":
-            yield from _of_variable(facts, node, kind, depth)
         case "binary_expression" if operator(node) in "+-":
-            for operand in operands(node):
-                yield from _parts(facts, operand, kind, depth - 1)
+            yield from ((operand, kind) for operand in operands(node))
         case "binary_expression" if operator(node) == "*":
-            left, right = operands(node)
-            for factor, scale in ((left, right), (right, left)):
+            for factor, scale in both_ways(node):
                 far = kind == "near" and _is_argument(facts, scale, depth)
-                yield from _parts(facts, factor, "far" if far else kind, depth - 1)
+                yield factor, "far" if far else kind
         case "cast_expression" | "pointer_expression":
-            for value in _pointed(facts, node):
-                yield from _parts(facts, value, kind, depth - 1)
-        case "subscript_expression":
-            yield from _of_element(facts, node, depth)
+            yield from ((value, kind) for value in _pointed(facts, node))
         case _:
-            for child in node.named_children:
-                yield from _parts(facts, child, "other", depth - 1)
+            yield from ((child, "other") for child in node.named_children)
 
 
 def _pointed(facts: Facts, node: Node) -> tuple[Node, ...]:
@@ -81,19 +82,15 @@ def _pointed(facts: Facts, node: Node) -> tuple[Node, ...]:
         return ()
     if not facts.source.of(node).startswith("&"):
         return (inner,)
-    base, indices = inner.child_by_field_name("argument"), inner.child_by_field_name("indices")
-    return (inner,) if base is None or indices is None else (base, strip_index(indices))
+    return element_of(inner) or (inner,)
 
 
-def _of_element(facts: Facts, node: Node, depth: int) -> Iterator[tuple[str, str]]:
-    """The parts of a value that is an element of an array."""
-    base, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
+def _read_by(facts: Facts, node: Node) -> Iterator[tuple[str, str]]:
+    """The buffer of which a value is an element."""
+    base = node.child_by_field_name("argument") if node.type == "subscript_expression" else None
     root = None if base is None else facts.root(base)
     if root is not None and root.is_parameter and not root.is_shared:
         yield "read", root.name
-    for part in (base, indices):
-        if part is not None:
-            yield from _parts(facts, part, "other", depth - 1)
 
 
 def _of_variable(facts: Facts, node: Node, kind: str, depth: int) -> Iterator[tuple[str, str]]:
@@ -103,7 +100,7 @@ def _of_variable(facts: Facts, node: Node, kind: str, depth: int) -> Iterator[tu
     value = _last_value(facts, v, node)
     if value is v.init and facts.assigned(v) and not v.is_pointer:
         yield kind, v.name
-    if value is not None and not _holds(value, node):
+    if value is not None and not contains(value, node):
         yield from _parts(facts, value, kind, depth - 1)
 
 
@@ -111,12 +108,11 @@ def _last_value(facts: Facts, v: Variable, at: Node) -> Node | None:
     """What a local was last set to before a place, as the text goes: by a statement, else where declared."""
     value = v.init
     for place in facts.assigned(v):
-        statement = place.parent
-        top = None if statement is None else statement.parent
-        if statement is None or top is None or top.type != "expression_statement":
+        assignment, statement = assignment_to(place) or (None, None)
+        if assignment is None or statement is None or statement.type != "expression_statement":
             continue
-        if operator(statement) == "=" and statement.end_byte <= at.start_byte:
-            value = operands(statement)[1]
+        if operator(assignment) == "=" and assignment.end_byte <= at.start_byte:
+            value = operands(assignment)[1]
     return value
 
 
@@ -132,8 +128,4 @@ def _is_argument(facts: Facts, node: Node, depth: int) -> bool:
 
 
 def _follows(v: Variable, node: Node) -> bool:
-    return v.init is not None and v.scope is not None and not _holds(v.init, node)
-
-
-def _holds(outer: Node, inner: Node) -> bool:
-    return outer.start_byte <= inner.start_byte < outer.end_byte
+    return v.init is not None and v.scope is not None and not contains(v.init, node)

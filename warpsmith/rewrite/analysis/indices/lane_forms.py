@@ -9,7 +9,7 @@ from tree_sitter import Node
 from warpsmith.rewrite.analysis.calls.callees import is_known_pure
 from warpsmith.rewrite.analysis.indices.index_bounds import macro_bodies
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.analysis.operations import assignment_to, operands, operator
 from warpsmith.rewrite.source.syntax_tree import Variable, find, strip
 
 _NARROW = re.compile(r"\b(?:char|short|uchar|ushort|u?int(?:8|16)_t|half|float|double|bool|__half)\b")
@@ -83,11 +83,10 @@ class LaneForms:
         """What a local was last set to before a place, if only the statements themselves set it."""
         values = [] if v.init is None else [(v.declaration.start_byte, v.init)]
         for place in self._facts.assigned(v):
-            assignment = place.parent
-            statement = None if assignment is None else assignment.parent
-            if assignment is None or assignment.type != "assignment_expression" or statement is None:
+            assignment, statement = assignment_to(place) or (None, None)
+            if assignment is None or statement is None or statement not in self._statements:
                 return None
-            if operator(assignment) != "=" or statement not in self._statements:
+            if operator(assignment) != "=":
                 return None
             values.append((statement.start_byte, operands(assignment)[1]))
         # A value that is set in the statement of the place is set after the place is read.

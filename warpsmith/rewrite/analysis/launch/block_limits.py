@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
-from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.analysis.operations import both_ways, operands, operator
 from warpsmith.rewrite.analysis.threads.block_places import WARP, mentions
 from warpsmith.rewrite.analysis.values.constant_values import constant_value
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Source, Variable, ancestors, find, strip
@@ -75,7 +75,7 @@ def why_fixed(facts: Facts, axis: str) -> str:
     for n in _expressions(facts):
         if operator(n) not in ("==", "!="):
             continue
-        for a, b in (operands(n), operands(n)[::-1]):
+        for a, b in both_ways(n):
             fixed = constant_value(facts, facts.source.of(b)) or facts.source.of(b) == "warpSize"
             if facts.coordinate(a) == f"bdim.{axis}" and fixed:
                 return f"`{facts.source.of(n)}` asks for a fixed number of threads"
@@ -109,32 +109,25 @@ def _why_one_warp(facts: Facts, axis: str) -> str:
 
 def _distance(facts: Facts, call: Node) -> int | None:
     """The largest distance over which a call and its like exchange values; None if it is not known."""
-    arguments = facts.source.arguments(call)
-    if (
-        len(arguments) < 2
-        or "shfl" not in facts.source.callee(call)
-        or facts.source.callee(call).endswith("shfl_sync")
-    ):
+    name, arguments = facts.source.callee(call), facts.source.arguments(call)
+    place = 2 if name.endswith("_sync") else 1
+    if "shfl" not in name or name.endswith("shfl_sync") or len(arguments) <= place:
         return None
-    place = 2 if facts.source.callee(call).endswith("_sync") else 1
-    if len(arguments) > place + 1:
-        width = constant_value(facts, facts.source.of(arguments[place + 1]))
-        if width is not None and width < WARP:
-            return width // 2
-    if len(arguments) <= place:
-        return None
-    offset = strip(arguments[place])
-    value = constant_value(facts, facts.source.of(offset))
-    if value is not None:
-        function = next((a for a in ancestors(call) if a.type == "function_definition"), call)
-        like = [
-            c
-            for c in find(function, "call_expression")
-            if facts.source.callee(c) == facts.source.callee(call)
-        ]
-        given = [facts.source.arguments(c)[place : place + 1] for c in like]
-        values = [constant_value(facts, facts.source.of(g[0])) for g in given if g]
-        return max((v for v in values if v is not None), default=None)
+    offset, *widths = arguments[place : place + 2]
+    width = constant_value(facts, facts.source.of(widths[0])) if widths else None
+    if width is not None and width < WARP:
+        return width // 2
+    if constant_value(facts, facts.source.of(strip(offset))) is None:
+        return _first_distance(facts, strip(offset))
+    function = next((a for a in ancestors(call) if a.type == "function_definition"), call)
+    like = [c for c in find(function, "call_expression") if facts.source.callee(c) == name]
+    offsets = [o for c in like for o in facts.source.arguments(c)[place : place + 1]]
+    values = [constant_value(facts, facts.source.of(o)) for o in offsets]
+    return max((v for v in values if v is not None), default=None)
+
+
+def _first_distance(facts: Facts, offset: Node) -> int | None:
+    """The number from which the counter of a loop falls; None for what is no such counter."""
     v = facts.variable(offset)
     if v is None or v.init is None or v.scope is None or v.scope.type != "for_statement":
         return None
@@ -197,7 +190,7 @@ def _covers_a_row(facts: Facts, body: Node, counter: Variable) -> bool:
     for n in find(body, "binary_expression"):
         if operator(n) != "*":
             continue
-        for a, b in (operands(n), operands(n)[::-1]):
+        for a, b in both_ways(n):
             if facts.variable(strip(a)) == counter and (facts.coordinate(b) or "").startswith("bdim."):
                 axis = (facts.coordinate(b) or "")[-1]
                 return not any(

@@ -17,7 +17,7 @@ from warpsmith.rewrite.analysis.threads.block_places import (
     resolved,
     uses_of,
 )
-from warpsmith.rewrite.source.syntax_tree import Variable, ancestors, find, strip
+from warpsmith.rewrite.source.syntax_tree import Variable, ancestors, contains, find, strip
 
 
 @dataclass(frozen=True)
@@ -191,4 +191,4 @@ def _holder(facts: Facts, value: Node) -> Variable | None:
 
 
 def _within(node: Node, known: list[Node]) -> bool:
-    return any(k.start_byte <= node.start_byte and node.end_byte <= k.end_byte for k in known)
+    return any(contains(k, node) for k in known)

@@ -7,6 +7,7 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.loops.counted_loops import CountedLoop, counted, ends_early
+from warpsmith.rewrite.analysis.loops.for_loops import unroll_before
 from warpsmith.rewrite.analysis.threads.thread_teams import constant
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, Source, ancestors
 
@@ -74,6 +75,5 @@ def rounds_of(facts: Facts, outer: Node, a: Access) -> Rounds | None:
 
 def _pragma(source: Source, loop: Node) -> str:
     """The unroll pragma before a loop, without blanks; empty if there is none."""
-    previous = loop.prev_sibling
-    text = "" if previous is None or previous.type != "preproc_call" else source.of(previous)
-    return re.sub(r"\s+", "", text) if "unroll" in text else ""
+    pragma = unroll_before(source, loop)
+    return "" if pragma is None else re.sub(r"\s+", "", source.of(pragma))

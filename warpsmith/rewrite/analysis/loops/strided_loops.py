@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
+from warpsmith.rewrite.analysis.loops.for_loops import ForLoop, header_of
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.analysis.threads.thread_teams import Team, own_value, team_of
 from warpsmith.rewrite.source.syntax_tree import (
     LOOPS,
     Edit,
-    Source,
     Variable,
     ancestors,
     apply_edits,
+    contains,
     find,
     strip,
 )
@@ -26,30 +27,12 @@ _REDUCERS = re.compile(r"^(?:__)?(?:fmax|fmin|max|min)f?$")
 
 
 @dataclass(frozen=True)
-class StridedLoop:
+class StridedLoop(ForLoop):
     """`for (T i = thread; i < bound; i += threads of its team) body`."""
 
-    node: Node
-    variable: Variable
-    start: Node
-    bound: Node
     step: Node
-    body: Node
     axis: str
     team: Team = Team.BLOCK
-
-    @property
-    def line(self) -> int:
-        """Line of the loop, from 1."""
-        return self.node.start_point[0] + 1
-
-    def contains(self, node: Node) -> bool:
-        """True if `node` lies in this loop."""
-        return self.node.start_byte <= node.start_byte and node.end_byte <= self.node.end_byte
-
-    def declares(self, v: Variable) -> bool:
-        """True if a variable belongs to one iteration."""
-        return v != self.variable and self.contains(v.declaration)
 
 
 def strided_loops(facts: Facts) -> list[StridedLoop]:
@@ -63,24 +46,18 @@ def team_loops(facts: Facts) -> list[StridedLoop]:
 
 
 def _strided(facts: Facts, node: Node) -> StridedLoop | None:
-    init, condition = node.child_by_field_name("initializer"), node.child_by_field_name("condition")
-    update, body = node.child_by_field_name("update"), node.child_by_field_name("body")
-    if init is None or condition is None or update is None or body is None or init.type != "declaration":
+    head = header_of(facts, node)
+    if head is None or head.variable.is_pointer or head.variable.declaration.parent != node:
         return None
-    v = next((v for v in facts.source.variables if v.declaration == init and v.init is not None), None)
-    condition = strip(condition)
-    if v is None or v.init is None or v.is_pointer or len(init.children_by_field_name("declarator")) != 1:
+    counter, bound = operands(head.comparison)
+    if operator(head.comparison) != "<" or facts.source.of(counter) != head.variable.name:
         return None
-    if condition.type != "binary_expression":
-        return None
-    if operator(condition) != "<" or facts.source.of(operands(condition)[0]) != v.name:
-        return None
-    step = step_of(facts, update, v.name)
-    found = None if step is None else team_of(facts, v.init, step)
+    step = step_of(facts, head.update, head.variable.name)
+    found = None if step is None else team_of(facts, head.start, step)
     if step is None or found is None:
         return None
     team, axis = found
-    return StridedLoop(node, v, v.init, operands(condition)[1], step, body, axis, team)
+    return StridedLoop(node, head.variable, head.start, bound, head.body, step, axis, team)
 
 
 def step_of(facts: Facts, update: Node, name: str) -> Node | None:
@@ -111,27 +88,14 @@ def leaves(loop: StridedLoop) -> str | None:
 
 def changed_variables(facts: Facts, node: Node) -> list[tuple[Variable, Node]]:
     """Variables that code under `node` assigns, with the place."""
-    found = []
-    for v in facts.source.variables:
-        for place in facts.assigned(v):
-            if node.start_byte <= place.start_byte and place.end_byte <= node.end_byte:
-                found.append((v, place))
-    return found
+    return [(v, p) for v in facts.source.variables for p in facts.assigned(v) if contains(node, p)]
 
 
 def carried(facts: Facts, loop: StridedLoop) -> list[tuple[Variable, Node]]:
     """Assignments in the loop to variables that outlive an iteration."""
-    return [
-        (v, n)
-        for v, n in changed_variables(facts, loop.node)
-        if not loop.declares(v) and n != _in_update(loop, n)
-    ]
-
-
-def _in_update(loop: StridedLoop, node: Node) -> Node | None:
     update = loop.node.child_by_field_name("update")
-    inside = update is not None and update.start_byte <= node.start_byte and node.end_byte <= update.end_byte
-    return node if inside else None
+    changed = (c for c in changed_variables(facts, loop.node) if not loop.declares(c[0]))
+    return [(v, n) for v, n in changed if update is None or not contains(update, n)]
 
 
 def is_reduction(facts: Facts, loop: StridedLoop, v: Variable) -> bool:
@@ -196,14 +160,6 @@ def memory_conflict(facts: Facts, loop: StridedLoop) -> str | None:
                     f"it writes {w.where(facts.source)} and uses {a.where(facts.source)} of the same buffer"
                 )
     return None
-
-
-def first_byte(source: Source, loop: StridedLoop) -> int:
-    """The loop's first byte, or that of the unroll pragma before it, which goes with the loop."""
-    previous = loop.node.prev_sibling
-    if previous is not None and previous.type == "preproc_call" and "unroll" in source.of(previous):
-        return previous.start_byte
-    return loop.node.start_byte
 
 
 def element_text(facts: Facts, loop: StridedLoop, a: Access) -> str:

@@ -13,7 +13,7 @@ from warpsmith.rewrite.analysis.memory.vector_access import CONDITIONAL, Group
 from warpsmith.rewrite.analysis.operations import operands, operator
 from warpsmith.rewrite.analysis.threads.block_places import uses_of
 from warpsmith.rewrite.analysis.values.uniform_values import uniform_text
-from warpsmith.rewrite.source.syntax_tree import Variable, ancestors, find, strip
+from warpsmith.rewrite.source.syntax_tree import Variable, ancestors, contains, find, strip
 
 _LONG = re.compile(r"u?int64_t|size_t|ptrdiff_t|(?:unsigned )?long(?: long)?(?: int)?")
 _LEAVES = ("return_statement", "goto_statement", "labeled_statement", "lambda_expression")
@@ -112,14 +112,10 @@ def _index(facts: Facts) -> Variable | str:
 def _feeds(facts: Facts, read: Node, v: Variable) -> bool:
     """True if a coordinate is only used for the index."""
     assert v.init is not None
-    if _inside(read, v.init):
+    if contains(v.init, read):
         return True
-    kept = next((w for w in facts.source.variables if w.init is not None and _inside(read, w.init)), None)
-    return kept is not None and all(_inside(u, v.init) for u in uses_of(facts, kept))
-
-
-def _inside(node: Node, outer: Node) -> bool:
-    return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
+    kept = next((w for w in facts.source.variables if w.init is not None and contains(w.init, read)), None)
+    return kept is not None and all(contains(v.init, u) for u in uses_of(facts, kept))
 
 
 def _why_not(facts: Facts, inner: Sequence[Node]) -> str | None:
@@ -127,10 +123,10 @@ def _why_not(facts: Facts, inner: Sequence[Node]) -> str | None:
     unsafe = facts.unsafe(source.body, in_order=True)
     if unsafe:
         return f"elements would not be independent: {unsafe}"
-    own = [v for v in source.variables if _inside(v.declaration, source.kernel)]
+    own = [v for v in source.variables if contains(source.kernel, v.declaration)]
     if any(v.is_shared or "static" in source.of(v.declaration).split() for v in own):
         return "shared memory or a static variable ties elements together"
-    if any("volatile" in source.of(v.declaration).split() for v in own if v.is_pointer):
+    if any(facts.is_volatile(v) for v in own if v.is_pointer):
         return "a buffer is volatile"
     for v in own:
         if v.is_parameter and facts.assigned(v):
@@ -210,7 +206,7 @@ def _form(facts: Facts, forms: LaneForms, setup: Sequence[Node], a: Access) -> F
         if any(not (v.is_parameter or v.scope is None or v in declared) for v in named):
             return Form.VARIES
         late = (n for v in named for n in facts.assigned(v))
-        if any(not any(_inside(n, s) for s in setup) for n in late):
+        if any(not any(contains(s, n) for s in setup) for n in late):
             return Form.VARIES
     return Form.VARIES if forms.form(a.pointer) is not Form.SAME else forms.form(a.index)
 

@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.loops.counted_loops import CountedLoop, counted, ends_early
-from warpsmith.rewrite.analysis.memory.loaded_objects import is_named
+from warpsmith.rewrite.analysis.memory.loaded_objects import is_named, object_filled, only_read
 from warpsmith.rewrite.source.syntax_tree import Variable, ancestors, find, strip, walk
 
 _DEEPEST = 8
@@ -103,24 +103,19 @@ def _objects(facts: Facts, loops: Sequence[CountedLoop]) -> Iterator[tuple[Round
 
 def _is_steady(facts: Facts, root: Variable, written: set[Variable | None]) -> bool:
     """True for a buffer that nothing writes while the kernel runs."""
-    volatile = "volatile" in facts.source.of(root.declaration).split()
-    return root.is_parameter and root not in written and None not in written and not volatile
+    is_written = root in written or None in written
+    return root.is_parameter and not is_written and not facts.is_volatile(root)
 
 
 def _load(
     facts: Facts, number: int, loop: CountedLoop, statement: Node, span: tuple[int, int]
 ) -> _Found | None:
     call = statement.named_child(0)
-    function = None if call is None else call.child_by_field_name("function")
-    if call is None or function is None or function.type != "field_expression":
+    v = None if call is None else object_filled(facts, loop.body, call)
+    if call is None or v is None or only_read(facts, call) is None:
         return None
-    holder, given = function.child_by_field_name("argument"), facts.source.arguments(call)
-    v = None if holder is None else facts.variable(holder)
-    if v is None or len(given) != 1 or "->" in facts.source.of(function):
-        return None
-    plain = not (v.is_pointer or v.is_array or v.is_shared or v.is_reference or v.init is not None)
-    accesses = [a for a in facts.accesses(call) if a.reads or a.writes]
-    if not plain or v.declaration.parent != loop.body or len(accesses) != 1 or accesses[0].writes:
+    given = facts.source.arguments(call)
+    if len(given) != 1:
         return None
     address = _text(facts, loop, given[0], span)
     conditions = _conditions(facts, loop, statement, span)

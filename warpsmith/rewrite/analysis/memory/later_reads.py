@@ -9,19 +9,23 @@ from tree_sitter import Node
 from warpsmith.rewrite.analysis.calls.callees import Effect, known
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.loops.counted_loops import counted, ends_early
+from warpsmith.rewrite.analysis.loops.for_loops import unroll_before
 from warpsmith.rewrite.analysis.loops.strided_loops import leaves, team_loops, written_value
+from warpsmith.rewrite.analysis.operations import operator
 from warpsmith.rewrite.source.syntax_tree import (
     LOOPS,
     Edit,
     Variable,
     ancestors,
     apply_edits,
+    contains,
     find,
     strip,
     walk,
 )
 
-_DEEPEST = 8
+_DEEPEST = 9
+"""Locals made of locals that are written out, and the expression that names the first."""
 _UNSURE = (
     *LOOPS,
     "conditional_expression",
@@ -106,10 +110,9 @@ def _takes_long(facts: Facts, call: Node) -> bool:
 
 def _place(facts: Facts, first: Node) -> int:
     """Before a statement, and before the pragmas that go with it."""
-    place, previous = first.start_byte, first.prev_sibling
-    while previous is not None and previous.type == "preproc_call" and "unroll" in facts.source.of(previous):
-        place, previous = previous.start_byte, previous.prev_sibling
-    return place
+    while (pragma := unroll_before(facts.source, first)) is not None:
+        first = pragma
+    return first.start_byte
 
 
 def _loops(facts: Facts) -> Iterator[_Loop]:
@@ -152,11 +155,11 @@ class _Words:
         header = self._header(loop)
         if header is None:
             return None
-        own = [a for a in accesses if _holds(loop.node, a.node) and a.reads and not a.writes]
+        own = [a for a in accesses if contains(loop.node, a.node) and a.reads and not a.writes]
         busy = {a.root for a in accesses if a.writes or a.node.start_byte < loop.node.start_byte}
         found: dict[tuple[str, str], str] = {}
         for a in own:
-            if a.root is None or not a.root.is_parameter or a.root in busy or self._is_volatile(a.root):
+            if a.root is None or not a.root.is_parameter or a.root in busy or self._facts.is_volatile(a.root):
                 continue
             address, condition = self._address(a, loop), self._condition(a.node, loop)
             if address is not None and condition is not None:
@@ -164,9 +167,6 @@ class _Words:
         if not found:
             return None
         return LaterLoop(header, tuple(found), tuple(dict.fromkeys(found.values())))
-
-    def _is_volatile(self, v: Variable) -> bool:
-        return "volatile" in self._facts.source.of(v.declaration).split()
 
     def _header(self, loop: _Loop) -> str | None:
         body = loop.node.child_by_field_name("body")
@@ -180,11 +180,11 @@ class _Words:
         last = next((c for c in reversed(loop.node.children) if c.type == ")"), None)
         return None if last is None else self._span(first.end_byte, last.start_byte, values, loop)
 
-    def _span(self, start: int, end: int, parts: list[Node], loop: _Loop) -> str | None:
+    def _span(self, start: int, end: int, parts: list[Node], loop: _Loop, depth: int = 0) -> str | None:
         edits = []
         for part in parts:
             for n in find(part, "identifier"):
-                text = self._value(n, loop)
+                text = self._value(n, loop, depth)
                 if text is None:
                     return None
                 if text != self._facts.source.of(n):
@@ -213,7 +213,7 @@ class _Words:
                 if text is None:
                     return None
                 found.append(f"({text})")
-            elif a.type in _UNSURE or _is_choice(a):
+            elif a.type in _UNSURE or (a.type == "binary_expression" and operator(a) in ("&&", "||")):
                 return None
             child = a
         return None
@@ -222,7 +222,7 @@ class _Words:
         """An expression without effects that holds at the place; None if there is none."""
         if depth > _DEEPEST or self._unknown(node, loop):
             return None
-        return self._span(node.start_byte, node.end_byte, [node], loop)
+        return self._span(node.start_byte, node.end_byte, [node], loop, depth)
 
     def _unknown(self, node: Node, loop: _Loop, *, header: bool = False) -> bool:
         """True if an expression does something, reads memory, or depends on the block of the grid."""
@@ -244,7 +244,7 @@ class _Words:
         callee = known(self._facts.source.callee(call))
         return callee is not None and callee.effect is Effect.VALUE and not callee.names.match("__ldg")
 
-    def _value(self, n: Node, loop: _Loop, depth: int = 0) -> str | None:
+    def _value(self, n: Node, loop: _Loop, depth: int) -> str | None:
         """What a name stands for at the place; None if it has another value, or none, there."""
         facts = self._facts
         v, name = facts.variable(n), facts.source.of(n)
@@ -253,29 +253,13 @@ class _Words:
         changes = [p for p in facts.assigned(v) if self._place <= p.start_byte < loop.node.end_byte]
         if v.declaration.end_byte <= self._place or v.is_parameter:
             return None if changes or v.is_array else name
-        value = written_value(facts, n)
-        if value is None or depth > _DEEPEST or self._unknown(value, loop):
+        value, kind = written_value(facts, n), v.type_text
+        written = None if value is None else self.text(value, loop, depth + 1)
+        if written is None:
             return None
-        edits = []
-        for inner in find(value, "identifier"):
-            text = self._value(inner, loop, depth + 1)
-            if text is None:
-                return None
-            edits.append(Edit(inner.start_byte - value.start_byte, inner.end_byte - value.start_byte, text))
-        kind = v.type_text
-        written = apply_edits(facts.source.of(value), edits)
         # The variable's type decides how the value is computed on.
         plain = re.fullmatch(r"[\w: ]+", kind) and not v.is_pointer and kind.split()[-1] != "auto"
         return f"(({kind})({written}))" if plain else f"({written})"
-
-
-def _is_choice(node: Node) -> bool:
-    sign = node.child_by_field_name("operator")
-    return node.type == "binary_expression" and sign is not None and sign.text in (b"&&", b"||")
-
-
-def _holds(outer: Node, inner: Node) -> bool:
-    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
 
 
 def _one_line(text: str) -> str | None:

@@ -8,6 +8,7 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.loops.strided_loops import StridedLoop, place_text
+from warpsmith.rewrite.analysis.operations import object_of
 from warpsmith.rewrite.source.syntax_tree import Edit, Source, Variable, find, strip
 
 _VECTORS = re.compile(
@@ -62,7 +63,7 @@ def kept_objects(facts: Facts, loops: Sequence[StridedLoop]) -> tuple[KeptObject
     for n, loop in enumerate(loops):
         for loaded in _loaded(facts, loop):
             root = loaded.access.root
-            if root is None or not root.is_parameter or root.name in written or _is_volatile(facts, root):
+            if root is None or not root.is_parameter or root.name in written or facts.is_volatile(root):
                 continue
             way = (loaded.variable.type_text, facts.source.callee(loaded.access.node))
             by.setdefault((*way, place_text(facts, loop, loaded.access.pointer)), []).append((n, loaded))
@@ -76,10 +77,6 @@ def kept_objects(facts: Facts, loops: Sequence[StridedLoop]) -> tuple[KeptObject
         ):
             found.append(KeptObject(kind, tuple(uses)))
     return tuple(found)
-
-
-def _is_volatile(facts: Facts, root: Variable) -> bool:
-    return "volatile" in facts.source.of(root.declaration).split()
 
 
 def is_named(facts: Facts, kind: str, bodies: Sequence[Node]) -> bool:
@@ -99,11 +96,25 @@ def _loaded(facts: Facts, loop: StridedLoop) -> Iterator[Loaded]:
         arguments = [] if call is None else facts.source.arguments(call)
         if call is None or len(arguments) != 1 or find(arguments[0], "call_expression"):
             continue
-        made = [a for a in facts.accesses(call) if a.reads or a.writes]
-        v = _target(facts, loop, statement, call)
-        plain = len(made) == 1 and made[0].node == call and not made[0].writes
-        if v is not None and plain and made[0].pointer == arguments[0]:
-            yield Loaded(v, statement, made[0])
+        access, v = only_read(facts, call), _target(facts, loop, statement, call)
+        if v is not None and access is not None and (access.node, access.pointer) == (call, arguments[0]):
+            yield Loaded(v, statement, access)
+
+
+def only_read(facts: Facts, call: Node) -> Access | None:
+    """The access of a call that reads one place of memory and writes none; None for any other call."""
+    made = [a for a in facts.accesses(call) if a.reads or a.writes]
+    return made[0] if len(made) == 1 and not made[0].writes else None
+
+
+def object_filled(facts: Facts, body: Node, call: Node) -> Variable | None:
+    """The local `v` of `v.load(p)` that the block of an iteration declares without a value."""
+    holder, function = object_of(call), call.child_by_field_name("function")
+    v = None if holder is None else facts.variable(holder)
+    if v is None or function is None or "->" in facts.source.of(function):
+        return None
+    has_value = v.is_pointer or v.is_array or v.is_shared or v.is_reference or v.init is not None
+    return v if v.declaration.parent == body and not has_value else None
 
 
 def _statements(block: Node) -> Iterator[Node]:
@@ -126,17 +137,11 @@ def _call(facts: Facts, statement: Node) -> Node | None:
 
 def _target(facts: Facts, loop: StridedLoop, statement: Node, call: Node) -> Variable | None:
     """The local that a statement loads, if nothing uses it before."""
-    function = call.child_by_field_name("function")
     if statement.type == "declaration":
-        found = next((v for v in facts.source.variables if v.declaration == statement), None)
-        is_method = function is not None and function.type == "field_expression"
-        return None if found is None or is_method or found.is_pointer or found.is_reference else found
-    if function is None or function.type != "field_expression" or "->" in facts.source.of(function):
-        return None
-    holder = function.child_by_field_name("argument")
-    v = None if holder is None else facts.variable(holder)
-    if v is None or v.init is not None or v.is_pointer or v.is_array or v.is_shared or v.is_reference:
-        return None
+        made = next((v for v in facts.source.variables if v.declaration == statement), None)
+        is_address = made is not None and (made.is_pointer or made.is_reference)
+        return None if is_address or object_of(call) is not None else made
+    v = object_filled(facts, loop.body, call)
     before = (n for n in find(loop.body, "identifier") if n.end_byte <= statement.start_byte)
-    used = any(facts.variable(n) == v and n.start_byte > v.declarator.end_byte for n in before)
-    return v if loop.declares(v) and v.declaration.parent == loop.body and not used else None
+    used = v is None or any(facts.variable(n) == v and n.start_byte > v.declarator.end_byte for n in before)
+    return None if used else v

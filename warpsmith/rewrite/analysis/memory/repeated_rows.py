@@ -180,7 +180,7 @@ def _stays(facts: Facts, kept: Kept, span: tuple[int, int]) -> bool:
     assert root is not None
     if kept.uses[0][1].is_half_call and any(group.stores for _, group in kept.uses):
         return False  # a register would keep more bits than memory does
-    if "volatile" in facts.source.of(root.declaration).split():
+    if facts.is_volatile(root):
         return False
     for a in members:
         if any(_changes(facts, n, span) for n in (a.pointer, a.index) if n is not None):

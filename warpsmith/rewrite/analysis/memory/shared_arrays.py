@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
-from warpsmith.rewrite.analysis.operations import operands, operator, strip_index
+from warpsmith.rewrite.analysis.operations import both_ways, element_of, operands, operator
 from warpsmith.rewrite.analysis.threads.block_places import WARP, is_warp_size, is_warps, resolved
 from warpsmith.rewrite.analysis.values.constant_values import constant_value
 from warpsmith.rewrite.reader.declarations.named_constants import find_constants, integer_value
@@ -58,22 +58,18 @@ def _room_of(facts: Facts, v: Variable) -> int | str:
     unclear = next((a for a in uses if a.index is None or not _counts_from_first(facts, a)), None)
     if unclear is not None:
         return f"where `{facts.source.of(unclear.node)[:60]}` reaches in shared array {v.name} is not clear"
-    places = [_subscripts(a) for a in uses]
-    found, by_warp, fixed = LARGEST, False, False
-    for indices in places:
-        for size, index in zip(sizes, indices, strict=False):
-            kind = _kind(facts, index)
-            if kind == "":
-                return f"shared array {v.name} is not indexed by warp, so its size may depend on the block"
-            by_warp |= kind == "warp"
-            fixed |= kind == "fixed counter"
-            if kind == "warp" and size is None:
-                return f"how many elements shared array {v.name} has is not clear"
-            if kind == "warp" and size is not None:
-                found = min(found, WARP * size)
-    if by_warp and fixed:
+    kinds = [(n, _kind(facts, i)) for a in uses for n, i in zip(sizes, _subscripts(a), strict=False)]
+    for size, kind in kinds:
+        if kind == "":
+            return f"shared array {v.name} is not indexed by warp, so its size may depend on the block"
+        if kind == "warp" and size is None:
+            return f"how many elements shared array {v.name} has is not clear"
+    warps = [WARP * size for size, kind in kinds if kind == "warp" and size is not None]
+    if not warps:
+        return LARGEST
+    if any(kind == "fixed counter" for _, kind in kinds):
         return f"a loop with a fixed number of iterations reads shared array {v.name}, which warps write"
-    return _fixed_warp(facts) or found if by_warp else found
+    return _fixed_warp(facts) or min(LARGEST, *warps)
 
 
 def _sizes(facts: Facts, v: Variable) -> list[int | None]:
@@ -127,15 +123,10 @@ def _subscripts(a: Access) -> list[Node]:
     """The indices of `a[i][j]`, first one first."""
     found: list[Node] = []
     node = a.node
-    if node.type != "subscript_expression":
-        return [] if a.index is None else [a.index]
-    current: Node | None = node
-    while current is not None and current.type == "subscript_expression":
-        indices = current.child_by_field_name("indices")
-        if indices is not None:
-            found.insert(0, strip_index(indices))
-        current = current.child_by_field_name("argument")
-    return found
+    while (element := element_of(node)) is not None:
+        node, index = element
+        found.insert(0, index)
+    return found or ([] if a.index is None else [a.index])
 
 
 def _kind(facts: Facts, index: Node) -> str:
@@ -200,7 +191,7 @@ def _fixed_warp(facts: Facts) -> str:
         for n in find(function, "binary_expression"):
             if operator(n) not in _COMPARES:
                 continue
-            for a, b in (operands(n), operands(n)[::-1]):
+            for a, b in both_ways(n):
                 number = _constant(facts, b)
                 placed = is_warps(facts, a, "tid") or _is_lane(facts, a)
                 if placed and number not in (None, 0, WARP - 1, WARP):

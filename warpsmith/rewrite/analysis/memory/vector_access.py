@@ -99,39 +99,53 @@ def groups(facts: Facts, loop: StridedLoop, *, rounds: bool = False) -> list[Gro
     Args:
         rounds: whether to find reads in loops of a few rounds inside an iteration, too.
     """
-    found: dict[str, list[Access]] = {}
-    places: dict[str, tuple[str, str]] = {}
-    within: dict[str, Rounds | None] = {}
-    excluded: set[str] = set()
     accesses = [
         a
         for a in facts.accesses(loop.body)
         if a.root is not None and a.root.is_parameter and not a.root.is_shared
     ]
+    found: dict[str, list[_Contiguous]] = {}
+    excluded: set[str] = set()
     for a in accesses:
         assert a.root is not None
-        # An address that is only taken says nothing of what happens behind it.
         inner = rounds_of(facts, loop.node, a) if rounds and not a.writes else None
-        key = _key(facts, loop, a, inner) if a.reads or a.writes else None
+        key = _key(facts, loop, a, inner)
         if key is None:
             excluded.add(a.root.name)
-        else:
-            same = element_text(facts, loop, a)
-            same += "" if inner is None else f" in {inner.loop.node.start_byte}"
-            places.setdefault(same, key)
-            within.setdefault(same, inner)
-            found.setdefault(same, []).append(a)
-    result = []
-    for same, members in found.items():
-        pointer, index = places[same]
-        inner = within[same]
-        if not (_is_alone(members, accesses, excluded) and _is_firm(loop, members, inner)):
             continue
-        element = _element(facts, members[0])
-        one_form = facts.source.backend.value != "opencl" or len({a.node.type for a in members}) == 1
-        if element is not None and one_form:
-            result.append(Group(pointer, index, element, tuple(members), inner))
-    return result
+        same = element_text(facts, loop, a)
+        same += "" if inner is None else f" in {inner.loop.node.start_byte}"
+        found.setdefault(same, []).append(_Contiguous(a, *key, inner))
+    made = (_group(facts, loop, alike, accesses, excluded) for alike in found.values())
+    return [group for group in made if group is not None]
+
+
+@dataclass(frozen=True)
+class _Contiguous:
+    """An access to neighbours of the elements that other iterations access."""
+
+    access: Access
+    pointer: str
+    index: str
+    inner: Rounds | None
+
+
+def _group(
+    facts: Facts,
+    loop: StridedLoop,
+    alike: list[_Contiguous],
+    accesses: list[Access],
+    excluded: set[str],
+) -> Group | None:
+    """The group of accesses to the same elements; None where a wide access would not equal them."""
+    first, members = alike[0], [c.access for c in alike]
+    if not (_is_alone(members, accesses, excluded) and _is_firm(loop, members, first.inner)):
+        return None
+    element = _element(facts, first.access)
+    one_form = facts.source.backend.value != "opencl" or len({a.node.type for a in members}) == 1
+    if element is None or not one_form:
+        return None
+    return Group(first.pointer, first.index, element, tuple(members), first.inner)
 
 
 def _is_alone(members: list[Access], accesses: list[Access], excluded: set[str]) -> bool:
@@ -154,7 +168,11 @@ def _is_firm(loop: StridedLoop, members: list[Access], inner: Rounds | None) -> 
 
 
 def _key(facts: Facts, loop: StridedLoop, a: Access, inner: Rounds | None) -> tuple[str, str] | None:
-    if a.index is None or a.node.type not in ("subscript_expression", "call_expression"):
+    """Pointer and index of a contiguous access; None for any other."""
+    # An address that is only taken says nothing of what happens behind it.
+    if not (a.reads or a.writes) or a.index is None:
+        return None
+    if a.node.type not in ("subscript_expression", "call_expression"):
         return None
     opencl = facts.source.backend.value == "opencl"
     halves = ("vload_half", "vstore_half")
@@ -176,26 +194,33 @@ def unit_stride(
         inner: a loop inside an iteration whose counter the value may follow.
     """
     node = strip(node)
-    if node.type == "identifier":
-        v = facts.variable(node)
-        if v == loop.variable:
-            return "{i}"
-        if v is not None and loop.declares(v) and depth < 8:
-            value = facts.value_of(node)
-            return None if value is None else unit_stride(facts, loop, value, depth + 1, inner)
-        return None
-    if node.type == "cast_expression":
-        value = node.child_by_field_name("value")
-        found = None if value is None else unit_stride(facts, loop, value, depth, inner)
-        return None if found is None else f"({found})"
-    if node.type == "binary_expression" and operator(node) in "+-":
-        left, right = operands(node)
-        first = unit_stride(facts, loop, left, depth, inner)
-        if first is not None and _fixed(facts, loop, right, inner):
-            return f"{first} {operator(node)} {_braced(facts.source.of(right))}"
-        second = unit_stride(facts, loop, right, depth, inner)
-        if second is not None and operator(node) == "+" and _fixed(facts, loop, left, inner):
-            return f"{_braced(facts.source.of(left))} + {second}"
+    match node.type:
+        case "identifier":
+            v = facts.variable(node)
+            own = v is not None and loop.declares(v) and depth < 8
+            value = facts.value_of(node) if own else None
+            followed = None if value is None else unit_stride(facts, loop, value, depth + 1, inner)
+            return "{i}" if v == loop.variable else followed
+        case "cast_expression":
+            value = node.child_by_field_name("value")
+            found = None if value is None else unit_stride(facts, loop, value, depth, inner)
+            return None if found is None else f"({found})"
+        case "binary_expression" if operator(node) in "+-":
+            return _moved_stride(facts, loop, node, depth, inner)
+    return None
+
+
+def _moved_stride(
+    facts: Facts, loop: StridedLoop, node: Node, depth: int, inner: Rounds | None
+) -> str | None:
+    """The same for a sum or difference: the loop variable is in the one operand, the other stays."""
+    left, right = operands(node)
+    first = unit_stride(facts, loop, left, depth, inner)
+    if first is not None and _fixed(facts, loop, right, inner):
+        return f"{first} {operator(node)} {_braced(facts.source.of(right))}"
+    second = unit_stride(facts, loop, right, depth, inner) if operator(node) == "+" else None
+    if second is not None and _fixed(facts, loop, left, inner):
+        return f"{_braced(facts.source.of(left))} + {second}"
     return None
 
 

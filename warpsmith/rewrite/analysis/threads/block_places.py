@@ -8,7 +8,7 @@ from enum import Enum
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.analysis.operations import both_ways, object_of, operands, operator
 from warpsmith.rewrite.source.syntax_tree import Variable, ancestors, find, strip
 
 WARP = 32
@@ -42,7 +42,7 @@ def places(facts: Facts, axis: str) -> Iterator[Place]:
         for node in find(function, "binary_expression"):
             if operator(node) != "*":
                 continue
-            for index, factor in (operands(node), operands(node)[::-1]):
+            for index, factor in both_ways(node):
                 if facts.coordinate(index) == f"bid.{axis}":
                     yield Place(node, _unit(facts, factor, axis), factor)
                     break
@@ -93,8 +93,7 @@ def is_warp_size(facts: Facts, sign: str, node: Node) -> bool:
 
 def _is_of_warps(facts: Facts, call: Node) -> bool:
     """True for a method of a tile of 32 threads of the block."""
-    function = call.child_by_field_name("function")
-    base = None if function is None else function.child_by_field_name("argument")
+    base = object_of(call)
     v = None if base is None else facts.variable(strip(base))
     made = "" if v is None or v.init is None else facts.source.of(v.init)
     return re.search(r"tiled_partition\s*<\s*32\s*>", made) is not None

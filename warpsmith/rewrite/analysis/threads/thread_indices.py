@@ -7,7 +7,7 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.source.syntax_tree import Edit, Variable, find, strip
+from warpsmith.rewrite.source.syntax_tree import Edit, Variable, contains, find, strip
 
 _CODE = ("call_expression", "field_expression", "binary_expression")
 
@@ -112,10 +112,10 @@ def _reads(facts: Facts, node: Node, axis: str) -> Iterator[tuple[str, Node]]:
 def _whole_reads(facts: Facts, axis: str) -> tuple[tuple[str, Node], ...] | None:
     """The reads as global indices only; None if the kernel distinguishes blocks in another way."""
     whole = [n for n in find(facts.source.body, *_CODE) if facts.coordinate(n) == f"gid.{axis}" and _plain(n)]
-    whole = [n for n in whole if not any(inside(n, other) for other in whole if other != n)]
+    whole = [n for n in whole if not any(contains(other, n) for other in whole if other != n)]
     reads: list[tuple[str, Node]] = [("gid", n) for n in whole]
     for kind, node in _reads(facts, facts.source.body, axis):
-        if any(inside(node, n) for n in whole):
+        if any(contains(n, node) for n in whole):
             continue
         if kind in ("gdim", "gsize"):
             reads.append((kind, node))
@@ -136,7 +136,7 @@ def _plain(node: Node) -> bool:
     stored = parent.type == "init_declarator" or (
         parent.type == "assignment_expression" and operator(parent) == "="
     )
-    return stored and (parent.type == "init_declarator" or inside(node, operands(parent)[1]))
+    return stored and (parent.type == "init_declarator" or contains(operands(parent)[1], node))
 
 
 def _absorbed(facts: Facts, node: Node, whole: list[Node]) -> bool:
@@ -145,17 +145,12 @@ def _absorbed(facts: Facts, node: Node, whole: list[Node]) -> bool:
     if v is None or facts.assigned(v):
         return False
     uses = [n for n in find(facts.source.body, "identifier") if facts.variable(n) == v]
-    uses = [n for n in uses if not inside(n, v.declarator)]
-    return all(any(inside(n, w) for w in whole) for n in uses)
+    uses = [n for n in uses if not contains(v.declarator, n)]
+    return all(any(contains(w, n) for w in whole) for n in uses)
 
 
 def _initialises(facts: Facts, node: Node) -> Variable | None:
     return next((v for v in facts.source.variables if v.init is not None and strip(v.init) == node), None)
-
-
-def inside(node: Node, other: Node) -> bool:
-    """True if a node lies in another one, or is that node."""
-    return other.start_byte <= node.start_byte and node.end_byte <= other.end_byte
 
 
 def foreign_read(facts: Facts, axis: Axis) -> Node | None:

@@ -6,7 +6,7 @@ from enum import Enum
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.analysis.operations import both_ways, object_of, operands, operator
 from warpsmith.rewrite.source.syntax_tree import ancestors, find, strip
 
 WARP = 32
@@ -49,7 +49,7 @@ def _lanes_of(facts: Facts, node: Node) -> str | None:
     node = _value(facts, node)
     if node.type != "binary_expression" or operator(node) != "+":
         return None
-    for block, lane in (operands(node), operands(node)[::-1]):
+    for block, lane in both_ways(node):
         if is_lane(facts, lane):
             return _warps_of(facts, block, "bid")
     return None
@@ -60,7 +60,7 @@ def _warps_of(facts: Facts, node: Node, kind: str = "gdim") -> str | None:
     node = _value(facts, node)
     if node.type != "binary_expression" or operator(node) != "*":
         return None
-    for number, other in (operands(node), operands(node)[::-1]):
+    for number, other in both_ways(node):
         where = facts.coordinate(number)
         if where is not None and where[:-2] == kind and constant(facts, other) == WARP:
             return where[-1]
@@ -81,11 +81,10 @@ def is_lane(facts: Facts, node: Node) -> bool:
 
 def _group_of(facts: Facts, node: Node, *methods: str) -> Team | None:
     """The team of the cooperative group whose method a call is; None if it is none of a block or a warp."""
-    function = node.child_by_field_name("function") if node.type == "call_expression" else None
-    if function is None or function.type != "field_expression" or facts.source.callee(node) not in methods:
+    holder = object_of(node)
+    if holder is None or holder.type != "identifier":
         return None
-    holder = function.child_by_field_name("argument")
-    if holder is None or holder.type != "identifier" or facts.source.arguments(node):
+    if facts.source.callee(node) not in methods or facts.source.arguments(node):
         return None
     # The grammar takes `tile<32> name = ...` for a comparison, so the text is read.
     name = re.escape(facts.source.of(holder))
@@ -149,30 +148,38 @@ def own_value(facts: Facts, team: Team, axis: str, node: Node, depth: int = 0) -
 
     What is assigned after its declaration is left out: it may have been combined over the threads.
     """
-    own = {f"tid.{axis if team is not Team.GRID_OF_LANES else 'x'}", f"gid.{axis}"}
-    if team in (Team.GRID, Team.GRID_OF_LANES):
-        own.add(f"bid.{axis}")
     for n in find(node, "field_expression", "call_expression", "identifier"):
-        if n.type != "identifier":
-            called = facts.source.callee(n) if n.type == "call_expression" else ""
-            if called == "thread_rank" or (called == "meta_group_rank" and not _by_lanes(team)):
-                return facts.source.of(n)
-            if facts.coordinate(n) in own and not (_by_lanes(team) and _is_warp(facts, n)):
-                return facts.source.of(n)
-            continue
-        v = facts.variable(n)
-        if v is None or v.init is None or v.is_array or facts.assigned(v) or depth > _DEEPEST:
-            continue
-        outside = not (node.start_byte <= v.declaration.start_byte < node.end_byte)
-        if outside and own_value(facts, team, axis, v.init, depth + 1) is not None:
-            if _by_lanes(team) and _is_warp(facts, n):
-                continue
-            return v.name
+        if n.type == "identifier":
+            value = _value_outside(facts, n, node) if depth <= _DEEPEST else None
+            own = value is not None and own_value(facts, team, axis, value, depth + 1) is not None
+        else:
+            own = facts.coordinate(n) in _own_coordinates(team, axis) or _is_own_rank(facts, team, n)
+        if own and not (_by_lanes(team) and _is_warp(facts, n)):
+            return facts.source.of(n)
     return None
+
+
+def _value_outside(facts: Facts, name: Node, node: Node) -> Node | None:
+    """What a local that never changes is set to where it is declared, if that is not under a node."""
+    v = facts.variable(name)
+    outside = v is not None and not node.start_byte <= v.declaration.start_byte < node.end_byte
+    return facts.value_of(name) if outside else None
 
 
 def _by_lanes(team: Team) -> bool:
     return team in (Team.WARP, Team.GRID_OF_LANES)
+
+
+def _own_coordinates(team: Team, axis: str) -> frozenset[str]:
+    """Coordinates along an axis that differ between the threads of a team."""
+    of_grid = {f"bid.{axis}"} if team in (Team.GRID, Team.GRID_OF_LANES) else set[str]()
+    return frozenset((f"gid.{axis}", "tid.x" if team is Team.GRID_OF_LANES else f"tid.{axis}", *of_grid))
+
+
+def _is_own_rank(facts: Facts, team: Team, node: Node) -> bool:
+    """True where a cooperative group is asked for what differs between the threads of a team."""
+    called = facts.source.callee(node)
+    return called == "thread_rank" or (called == "meta_group_rank" and not _by_lanes(team))
 
 
 def _is_warp(facts: Facts, node: Node) -> bool:

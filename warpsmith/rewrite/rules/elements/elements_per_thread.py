@@ -11,9 +11,9 @@ from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.rewrite.analysis.indices.index_bounds import beyond, bound, guarded
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.loops.strided_loops import strided_loops
-from warpsmith.rewrite.analysis.threads.thread_indices import Axis, axes, foreign_read, inside
+from warpsmith.rewrite.analysis.threads.thread_indices import Axis, axes, foreign_read
 from warpsmith.rewrite.bodies.lockstep_body import in_lockstep
-from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, ancestors, find
+from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, ancestors, contains, find
 
 MOST = 32
 """Limit on the elements of a thread along all axes together."""
@@ -130,7 +130,7 @@ def _why_not(facts: Facts, found: list[Axis]) -> Declined | None:
     unsafe = facts.unsafe(body, in_order=True)
     if unsafe:
         return Declined(DeclineCode.DEPENDENCE, f"elements would not be independent: {unsafe}")
-    own = [v for v in source.variables if inside(v.declaration, source.kernel)]
+    own = [v for v in source.variables if contains(source.kernel, v.declaration)]
     if any(v.is_shared for v in own) or "__shared__" in source.of(body):
         return Declined(DeclineCode.DEPENDENCE, "shared memory ties the threads of a block together")
     if any("static" in source.of(v.declaration).split() for v in own):

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tree_sitter import Node
-
 from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.launch import Launch
@@ -19,7 +17,7 @@ from warpsmith.rewrite.analysis.loops.strided_loops import (
     outside,
     strided_loops,
 )
-from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, find
+from warpsmith.rewrite.source.syntax_tree import LOOPS, Edit, contains, find
 
 PARAMETER = "WS_ROW_SPLIT"
 
@@ -106,7 +104,7 @@ def _why_not(facts: Facts, loops: list[StridedLoop]) -> Declined | None:
     unsafe = facts.unsafe(source.body, in_order=True)
     if unsafe:
         return Declined(DeclineCode.DEPENDENCE, f"blocks would not be independent: {unsafe}")
-    shared = [v.name for v in source.variables if v.is_shared and _within(v.declaration, source.kernel)]
+    shared = [v.name for v in source.variables if v.is_shared and contains(source.kernel, v.declaration)]
     if shared:
         return Declined(
             DeclineCode.DEPENDENCE, f"shared memory ({', '.join(shared)}) ties the threads of a row together"
@@ -189,7 +187,7 @@ def _written_by_one_loop_and_read_by_another(row: _Row) -> str | None:
 
 def _written_by_another_kind_of_loop(row: _Row) -> str | None:
     for n in find(row.facts.source.body, *LOOPS):
-        strided = any(p.contains(n) or _within(p.node, n) for p in row.loops)
+        strided = any(p.contains(n) or contains(n, p.node) for p in row.loops)
         if not strided and _written_parameters(row.facts.accesses(n)):
             return f"the loop at line {n.start_point[0] + 1} writes memory and does not stride by the block"
     return None
@@ -207,7 +205,3 @@ _CHECKS: tuple[Callable[[_Row], str | None], ...] = (
 
 def _written_parameters(accesses: Iterable[Access]) -> set[str]:
     return {a.root.name for a in accesses if a.writes and a.root is not None and a.root.is_parameter}
-
-
-def _within(inner: Node, outer: Node) -> bool:
-    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from tree_sitter import Node
-
 from warpsmith.domain.argument import Argument
 from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.domain.expressions import Expression
@@ -14,14 +12,13 @@ from warpsmith.rewrite.analysis.kernel_facts import AXES, Access, Facts
 from warpsmith.rewrite.analysis.loops.strided_loops import (
     StridedLoop,
     depends,
-    first_byte,
     own_of_threads,
     team_loops,
     why_not_packs,
 )
 from warpsmith.rewrite.analysis.memory.vector_access import Group, groups, unit_stride
 from warpsmith.rewrite.analysis.threads.thread_teams import Team
-from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits, find
+from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits, contains, find
 
 PARAMETER = "WS_VEC"
 MAX_BYTES = 16
@@ -148,13 +145,9 @@ def _smaller(draft: Draft, plans: list[_Plan]) -> Launch:
             for part in (p.loop.start, p.loop.step)
         ]
         uses = [u for kind in ("bid", "gdim") for u in facts.uses_of(kind, axis)]
-        if heads and uses and all(any(_holds(head, u) for head in heads) for u in uses):
+        if heads and uses and all(any(contains(head, u) for head in heads) for u in uses):
             grid[n] = Expression(f"ceil_div({grid[n].text}, {PARAMETER})")
     return launch.model_copy(update={"grid": tuple(grid)})
-
-
-def _holds(outer: Node, inner: Node) -> bool:
-    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
 
 
 def _consistent(facts: Facts, plans: list[_Plan], without: list[Declined]) -> list[_Plan]:
@@ -261,7 +254,7 @@ def _positional(draft: Draft, n: int) -> Argument | None:
 
 def _edit(draft: Draft, plan: _Plan) -> Edit:
     source, loop = draft.source, plan.loop
-    start = first_byte(source, loop)
+    start = loop.first_byte(source)
     original = source.between(start, loop.node.end_byte)
     text = _vector_loop(draft, plan)
     return Edit(start, loop.node.end_byte, f"\n#if {PARAMETER} == 1\n{original}\n#else\n{text}\n#endif\n")

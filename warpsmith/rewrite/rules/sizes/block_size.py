@@ -15,7 +15,7 @@ from warpsmith.rewrite.analysis.launch.block_limits import divisors, own_limit, 
 from warpsmith.rewrite.analysis.launch.grid_places import Follows, follows, is_global_index, strides_over_grid
 from warpsmith.rewrite.analysis.memory.shared_arrays import LARGEST, room
 from warpsmith.rewrite.analysis.memory.shared_places import why_places_not
-from warpsmith.rewrite.analysis.operations import operands, operator
+from warpsmith.rewrite.analysis.operations import both_ways, operands, operator
 from warpsmith.rewrite.analysis.threads.block_places import WARP, Unit
 from warpsmith.rewrite.analysis.values.constant_values import constant_value
 from warpsmith.rewrite.bodies.block_memory import (
@@ -297,8 +297,7 @@ def _compare_reason(facts: Facts) -> str | None:
     for n in find(facts.source.body, "binary_expression"):
         if operator(n) not in ("<", "<=", ">", ">=", "==", "!="):
             continue
-        left, right = operands(n)
-        for a, b in ((left, right), (right, left)):
+        for a, b in both_ways(n):
             coordinate = facts.coordinate(a)
             fixed = constant_value(facts, facts.source.of(b)) not in (None, 0)
             if coordinate and coordinate.startswith("tid.") and fixed:
@@ -310,7 +309,7 @@ def _unfollowed(facts: Facts) -> str | None:
     """A product of the block index and a number, which positions threads for one block size only."""
     for n in walk(facts.source.body):
         if n.type == "binary_expression" and operator(n) == "+":
-            for first, b in (operands(n), operands(n)[::-1]):
+            for first, b in both_ways(n):
                 tid, a = facts.coordinate(b), strip(first)
                 if tid and tid.startswith("tid.") and a.type == "binary_expression" and operator(a) == "*":
                     parts = [facts.coordinate(o) for o in operands(a)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
-from warpsmith.rewrite.analysis.operations import strip_index
+from warpsmith.rewrite.analysis.operations import element_of
 from warpsmith.rewrite.reader.declarations.named_constants import integer_value
 from warpsmith.rewrite.skeleton.indices.guards import Guard
 from warpsmith.rewrite.skeleton.indices.largest import Largest, is_size
@@ -124,15 +124,12 @@ def _indices(values: Values, name: str) -> Iterator[list[Polynomial | None]]:
             continue
         found: list[Polynomial | None] = []
         inner = node
-        while inner.type == "subscript_expression":
-            listed, base = inner.child_by_field_name("indices"), inner.child_by_field_name("argument")
-            if listed is None or base is None:
-                break
+        while (element := element_of(inner)) is not None:
+            inner = strip(element[0])
             try:
-                found.insert(0, values.of(strip_index(listed)))
+                found.insert(0, values.of(element[1]))
             except Unknown:
                 found.insert(0, None)
-            inner = strip(base)
         if values.facts.source.of(inner) == name:
             yield found
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Access
-from warpsmith.rewrite.analysis.operations import operands, operator, strip_index
+from warpsmith.rewrite.analysis.operations import element_of, operands, operator
 from warpsmith.rewrite.skeleton.indices.polynomials import Polynomial, Unknown
 from warpsmith.rewrite.skeleton.indices.values import Values
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Source, Variable, ancestors, find, strip
@@ -157,11 +157,10 @@ def _pointer(values: Values, node: Node, depth: int) -> _Pointer:
 
 def _element(address: Node) -> tuple[Node, Node]:
     """Pointer and index of `&pointer[index]`."""
-    element = strip(address.child_by_field_name("argument") or address.children[-1])
-    base, listed = element.child_by_field_name("argument"), element.child_by_field_name("indices")
-    if element.type != "subscript_expression" or base is None or listed is None:
+    element = element_of(strip(address.child_by_field_name("argument") or address.children[-1]))
+    if element is None:
         raise Unknown
-    return base, strip_index(listed)
+    return element
 
 
 def _cast(source: Source, node: Node) -> tuple[str, Node]:
