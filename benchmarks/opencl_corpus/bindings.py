@@ -16,6 +16,7 @@ import yaml
 
 from benchmarks.opencl_corpus.kernels import alone, unwrapped
 from benchmarks.opencl_corpus.sources import PROJECTS, fetch
+from benchmarks.provenance import record_folder
 from warpsmith.domain.job import Job
 from warpsmith.jobfile import parse_job
 from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
@@ -92,10 +93,9 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=45, help="budget of each job")
     parser.add_argument("--only", default="", help="kernels whose name holds this")
-    parser.add_argument("--out", type=Path, required=True, help="folder that the jobs are written to")
+    parser.add_argument("--out", type=record_folder, required=True, help="folder that the jobs are written to")
     arguments = parser.parse_args()
     arguments.checkouts.mkdir(parents=True, exist_ok=True)
-    arguments.out.mkdir(parents=True, exist_ok=True)
     for name, job in bound_jobs(arguments.checkouts, arguments.mirrors, arguments.seconds, arguments.only):
         file = arguments.out / f"{re.sub('[/:]', '_', name)}.json"
         file.write_text(job.model_dump_json())
