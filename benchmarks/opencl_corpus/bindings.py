@@ -1,13 +1,22 @@
-"""Kernels with sizes, shapes and launches of their own, as whole jobs; see `jobs.yaml`."""
+"""Kernels with sizes, shapes and launches of their own, as whole jobs; see `jobs.yaml`.
 
+    python -m benchmarks.opencl_corpus.bindings --checkouts FOLDER --out FOLDER [--mirrors FOLDER] [--only NAME]
+
+Writes each job as a file, for `benchmarks.production.honest --jobs-dir` and for `warpsmith tune`.
+"""
+
+import argparse
+import re
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from benchmarks.opencl_corpus.kernels import unwrapped
+from benchmarks.opencl_corpus.kernels import alone, unwrapped
 from benchmarks.opencl_corpus.sources import PROJECTS, fetch
+from benchmarks.provenance import record_folder
 from warpsmith.domain.job import Job
 from warpsmith.jobfile import parse_job
 from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
@@ -30,17 +39,19 @@ def bound_jobs(
         only: kernels whose name holds this.
         sizes: dimensions instead of those in the file.
     """
-    folders = {p.name: fetch(p, checkouts, mirrors) for p in PROJECTS}
-    options = {p.name: p.options for p in PROJECTS}
+    projects = {p.name: (p, fetch(p, checkouts, mirrors)) for p in PROJECTS}
     for binding in yaml.safe_load(BINDINGS.read_text()):
         name = binding["kernel"]
         if only not in name:
             continue
-        project, _, rest = name.partition("/")
+        owner, _, rest = name.partition("/")
         file, _, entry = rest.rpartition(":")
-        source = unwrapped((folders[project] / file).read_text(errors="replace"))
-        binding["sizes"] |= sizes or {}
-        yield name, _job(source, entry, binding, options[project], seconds)
+        project, folder = projects[owner]
+        source = unwrapped((folder / file).read_text(errors="replace"))
+        if project.alone:
+            source = alone(source, entry)
+        binding["sizes"] = binding["sizes"] | (sizes or {})
+        yield name, _job(source, entry, binding, project.options, seconds)
 
 
 def _job(
@@ -69,3 +80,28 @@ def _argument(read: Mapping[str, Any], binding: Mapping[str, Any]) -> dict[str, 
     if argument["role"] == "output":
         argument.pop("draw", None)
     return argument
+
+
+def main() -> int:
+    """See the module's text."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--checkouts", type=Path, required=True, help="folder that the projects are fetched to"
+    )
+    parser.add_argument(
+        "--mirrors", type=Path, help="folder of git directories to fetch from, OWNER+NAME/repo"
+    )
+    parser.add_argument("--seconds", type=float, default=45, help="budget of each job")
+    parser.add_argument("--only", default="", help="kernels whose name holds this")
+    parser.add_argument("--out", type=record_folder, required=True, help="folder that the jobs are written to")
+    arguments = parser.parse_args()
+    arguments.checkouts.mkdir(parents=True, exist_ok=True)
+    for name, job in bound_jobs(arguments.checkouts, arguments.mirrors, arguments.seconds, arguments.only):
+        file = arguments.out / f"{re.sub('[/:]', '_', name)}.json"
+        file.write_text(job.model_dump_json())
+        print(file)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -46,7 +46,8 @@ def find(project: Project, folder: Path) -> Iterator[Found]:
             seen.add(kernel.name)
             name = f"{project.name}/{path.relative_to(folder)}:{kernel.name}"
             try:
-                job = as_job(source, kernel.name, kernel.body, project.options, LAUNCHES.get(name, {}))
+                own = alone(source, kernel.name) if project.alone else source
+                job = as_job(own, kernel.name, kernel.body, project.options, LAUNCHES.get(name, {}))
                 yield Found(name, job)
             except InvalidInput as exc:
                 yield Found(name, None, str(exc).splitlines()[0])
@@ -56,6 +57,15 @@ def unwrapped(text: str) -> str:
     """A source that a macro turns into a string, without that macro."""
     wrapped = re.search(r"=\s*[A-Z_]+\s*\((.*)\)\s*;\s*(?:#endif.*)?\Z", text, re.S)
     return text if wrapped is None else wrapped.group(1)
+
+
+def alone(source: str, entry: str) -> str:
+    """The source without its kernels other than `entry`; functions and macros stay."""
+    for kernel in find_kernels(source, Dialect.OPENCL):
+        if kernel.name != entry:
+            head = rf"\b(?:__)?kernel\s+void\s+{kernel.name}\s*\([^{{;]*"
+            source = re.sub(head + re.escape(kernel.body), "", source, count=1)
+    return source
 
 
 def as_job(

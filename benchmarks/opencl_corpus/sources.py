@@ -15,9 +15,11 @@ class Project:
     folder: str
     """Where its kernels are; nothing else is checked out."""
     options: tuple[str, ...] = ()
-    """Macros that its own host code defines when it builds a kernel."""
+    """Options that its own host code builds a kernel with."""
     endings: tuple[str, ...] = ("cl",)
     """Endings of the files that are checked out."""
+    alone: bool = False
+    """True if a job has its kernel without the others of its file, some of which not every device compiles."""
 
 
 PROJECTS = (
@@ -37,6 +39,14 @@ PROJECTS = (
         ("-DSINGLE_PRECISION", "-DN_GP=64", "-DLROWS=8", "-DLCOLS=8"),
     ),
     Project("darknet", "sowson/darknet", "d287ee438758977c2f6f27a6418d3428626e7edd", "src"),
+    Project(
+        "ggml",
+        "ggml-org/ggml",
+        "d99724f2b141fed9e1a9f402213506c081433465",
+        "src/ggml-opencl/kernels",
+        ("-cl-mad-enable", "-cl-unsafe-math-optimizations", "-cl-finite-math-only", "-cl-fast-relaxed-math"),
+        alone=True,
+    ),
 )
 
 

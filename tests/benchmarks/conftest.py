@@ -69,7 +69,7 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "corpus" / "mine").mkdir(parents=True)
     (tmp_path / "corpus" / "mine" / "a.cl").write_text(SOURCE)
     mine = (Project("mine", "nobody/nothing", "0" * 40, ".", ("-DSCALE=2",)),)
-    for module in ("templates", "tune", "baselines"):
+    for module in ("templates", "tune", "baselines", "bindings"):
         monkeypatch.setattr(f"benchmarks.opencl_corpus.{module}.PROJECTS", mine)
     return tmp_path / "corpus"
 

@@ -21,6 +21,7 @@ from benchmarks.production.sources import PROJECTS
 from benchmarks.provenance import record_folder
 from db import migrate
 from testbed.api_service import service_settings, serving
+from tests.benchmarks.test_opencl_corpus import BINDING
 from tests.benchmarks.test_recorded_spaces import ktt_result
 from tests.benchmarks.test_strangers import row as job_row
 from warpsmith.domain.device import Backend
@@ -213,6 +214,13 @@ def test_opencl_corpus(bench: Bench, corpus: Path, tmp_path: Path, monkeypatch: 
         "mine/a.cl:shift",
         "mine/a.cl:nothing",
     ]
+    (tmp_path / "jobs.yaml").write_text(BINDING)
+    monkeypatch.setattr("benchmarks.opencl_corpus.bindings.BINDINGS", tmp_path / "jobs.yaml")
+    jobs = tmp_path / "jobs"
+    assert bench("opencl_corpus.bindings", "--checkouts", corpus, "--seconds", 9, "--out", jobs) == 0
+    (file,) = jobs.iterdir()
+    assert file.name == "mine_a.cl_shift.json"
+    assert load_job(file).budget.seconds == 9
     (row, *_) = recorded("opencl-corpus/tuned")["kernels"]
     monkeypatch.setattr("benchmarks.opencl_corpus.tune.bound_jobs", lambda *a: [(row["kernel"], None)])
     monkeypatch.setattr("benchmarks.opencl_corpus.tune.tuned", lambda *a: row)
