@@ -1,6 +1,6 @@
 """Kernels with sizes, shapes and launches of their own, as whole jobs; see `jobs.yaml`.
 
-    python -m benchmarks.opencl_corpus.bindings --checkouts FOLDER --out FOLDER [--mirrors FOLDER] [--only NAME]
+    python -m benchmarks.opencl_corpus.bindings --checkouts FOLDER --out FOLDER [--mirrors FOLDER] [--only X]
 
 Writes each job as a file, for `benchmarks.production.honest --jobs-dir` and for `warpsmith tune`.
 """
@@ -93,7 +93,7 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=45, help="budget of each job")
     parser.add_argument("--only", default="", help="kernels whose name holds this")
-    parser.add_argument("--out", type=record_folder, required=True, help="folder that the jobs are written to")
+    parser.add_argument("--out", type=record_folder, required=True, help="folder for the job files")
     arguments = parser.parse_args()
     arguments.checkouts.mkdir(parents=True, exist_ok=True)
     for name, job in bound_jobs(arguments.checkouts, arguments.mirrors, arguments.seconds, arguments.only):

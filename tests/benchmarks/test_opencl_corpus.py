@@ -89,7 +89,7 @@ def test_a_source_of_one_kernel_keeps_functions_and_comments() -> None:
 def test_every_binding_names_a_project_and_a_kernel_of_its_own() -> None:
     names = [b["kernel"] for b in yaml.safe_load(bindings.BINDINGS.read_text())]
     assert len(set(names)) == len(names)
-    assert len({n.rpartition(":")[2] for n in names}) == len(names), "reports tell jobs apart by their kernels"
+    assert len({n.rpartition(":")[2] for n in names}) == len(names), "reports tell jobs apart by kernel"
     assert {n.partition("/")[0] for n in names} == {p.name for p in PROJECTS}
 
 
