@@ -64,6 +64,7 @@ def _job(
     kernel["launch"] = {"grid": binding["grid"], "block": binding["block"]}
     kernel["arguments"] = [_argument(a, binding) for a in kernel["arguments"]]
     data["workloads"] = [{"dimensions": binding["sizes"]}]
+    data["constraints"] = [{"expression": e} for e in binding.get("constraints", ())]
     data["budget"] = {"rounds": 1, "trials": 400, "seconds": seconds}
     return parse_job(data)
 
@@ -77,6 +78,9 @@ def _argument(read: Mapping[str, Any], binding: Mapping[str, Any]) -> dict[str, 
             argument[field] = said[name]
     if argument["dtype"] == "TODO":
         argument["dtype"] = "float32"
+    if argument["role"] == "scalar" and re.fullmatch(r"-?\d+", str(argument["value"])):
+        # A plain number is checked with other values too; those of a stride lead outside the buffers.
+        argument["value"] = f"{argument['value']} + 0 * {next(iter(binding['sizes']))}"
     if argument["role"] == "output":
         argument.pop("draw", None)
     return argument
