@@ -1,6 +1,6 @@
 """Kernels with sizes, shapes and launches of their own, as whole jobs; see `jobs.yaml`.
 
-    python -m benchmarks.opencl_corpus.bindings --checkouts FOLDER --out FOLDER [--mirrors FOLDER] [--only NAME]
+    python -m benchmarks.opencl_corpus.bindings --checkouts FOLDER --out FOLDER [--mirrors FOLDER] [--only X]
 
 Writes each job as a file, for `benchmarks.production.honest --jobs-dir` and for `warpsmith tune`.
 """
@@ -64,6 +64,7 @@ def _job(
     kernel["launch"] = {"grid": binding["grid"], "block": binding["block"]}
     kernel["arguments"] = [_argument(a, binding) for a in kernel["arguments"]]
     data["workloads"] = [{"dimensions": binding["sizes"]}]
+    data["constraints"] = [{"expression": e} for e in binding.get("constraints", ())]
     data["budget"] = {"rounds": 1, "trials": 400, "seconds": seconds}
     return parse_job(data)
 
@@ -77,6 +78,9 @@ def _argument(read: Mapping[str, Any], binding: Mapping[str, Any]) -> dict[str, 
             argument[field] = said[name]
     if argument["dtype"] == "TODO":
         argument["dtype"] = "float32"
+    if argument["role"] == "scalar" and re.fullmatch(r"-?\d+", str(argument["value"])):
+        # A plain number is checked with other values too; those of a stride lead outside the buffers.
+        argument["value"] = f"{argument['value']} + 0 * {next(iter(binding['sizes']))}"
     if argument["role"] == "output":
         argument.pop("draw", None)
     return argument
@@ -93,7 +97,7 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=45, help="budget of each job")
     parser.add_argument("--only", default="", help="kernels whose name holds this")
-    parser.add_argument("--out", type=record_folder, required=True, help="folder that the jobs are written to")
+    parser.add_argument("--out", type=record_folder, required=True, help="folder for the job files")
     arguments = parser.parse_args()
     arguments.checkouts.mkdir(parents=True, exist_ok=True)
     for name, job in bound_jobs(arguments.checkouts, arguments.mirrors, arguments.seconds, arguments.only):

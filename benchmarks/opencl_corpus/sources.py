@@ -19,7 +19,7 @@ class Project:
     endings: tuple[str, ...] = ("cl",)
     """Endings of the files that are checked out."""
     alone: bool = False
-    """True if a job has its kernel without the others of its file, some of which not every device compiles."""
+    """True if a job has its kernel without the others of its file, which not every device compiles."""
 
 
 PROJECTS = (

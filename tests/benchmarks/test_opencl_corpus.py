@@ -11,6 +11,7 @@ from benchmarks.opencl_corpus import bindings
 from benchmarks.opencl_corpus.kernels import EXTENT, alone, find, unwrapped
 from benchmarks.opencl_corpus.sources import PROJECTS, Project
 from benchmarks.opencl_corpus.templates import table, totals
+from warpsmith.domain.expressions import Expression
 
 PROJECT = Project("mine", "nobody/nothing", "0" * 40, ".", ("-DSCALE=2",))
 SOURCE = """
@@ -27,6 +28,8 @@ BINDING = """
   shapes: {x: [rows, columns], from: [columns]}
   roles: {from: input}
   draws: {from: {distribution: integers, low: 0, high: 9}}
+  values: {columns: "60"}
+  constraints: ["rows > 1"]
   grid: ["ceil_div(columns, 16)", "ceil_div(rows, 16)"]
   block: [16, 16]
 """
@@ -72,7 +75,12 @@ def test_a_bound_kernel_has_the_others_of_its_file_unless_its_project_says_alone
     assert job.kernel.options == ("-DSCALE=2",)
     assert job.workloads[0].dimensions == {"rows": 41, "columns": 60}
     assert job.budget.seconds == 7
-    assert [e.text for e in job.kernel.arguments[0].shape] == ["rows", "columns"]
+    assert [str(e) for e in job.kernel.arguments[0].shape] == ["rows", "columns"]
+    assert [str(c.expression) for c in job.constraints] == ["rows > 1"]
+    rows, columns = (a.value for a in job.kernel.arguments[2:])
+    assert str(rows) == "rows"
+    assert isinstance(columns, Expression) and columns.names, "checks change plain numbers"
+    assert columns.integer({"rows": 41}) == 60
     assert list(bindings.bound_jobs(corpus, None, 7, only="no such kernel")) == []
 
 
@@ -89,7 +97,7 @@ def test_a_source_of_one_kernel_keeps_functions_and_comments() -> None:
 def test_every_binding_names_a_project_and_a_kernel_of_its_own() -> None:
     names = [b["kernel"] for b in yaml.safe_load(bindings.BINDINGS.read_text())]
     assert len(set(names)) == len(names)
-    assert len({n.rpartition(":")[2] for n in names}) == len(names), "reports tell jobs apart by their kernels"
+    assert len({n.rpartition(":")[2] for n in names}) == len(names), "reports tell jobs apart by kernel"
     assert {n.partition("/")[0] for n in names} == {p.name for p in PROJECTS}
 
 
