@@ -62,6 +62,21 @@ def test_a_rounded_value_has_ties_in_the_measure_of_its_size() -> None:
     assert 30 * small < large < 300 * small
 
 
+def test_what_is_added_to_inputs_that_are_far_smaller_has_ties_that_moving_them_does_not_show() -> None:
+    x = 2.0**-14 * np.random.default_rng(3).uniform(-4.0, 4.0, N)
+    factors = np.random.default_rng(4).uniform(-1.0, 1.0, N)
+
+    def bins(share: float) -> dict[str, Array]:
+        return {"q": np.floor((x * (1.0 + share * factors) + 4.0) * 33.0 - 3e-4).astype(np.int64)}
+
+    plan = plan_of()
+    assert ties_of(plan, plan.mutated, bins(0.0), bins) == {}
+    found = ties_of(plan, plan.mutated, bins(0.0), bins, rounded={"q"})["q"]
+    in_float32 = np.floor((np.float32(x) + np.float32(4.0)) * np.float32(33.0) - np.float32(3e-4))
+    assert 0 < np.count_nonzero(in_float32 != bins(0.0)["q"]) <= allowed_share(found, N) * N
+    assert found < 0.001 * N
+
+
 def test_values_on_the_very_middle_are_ties() -> None:
     # Halves, so that each product with an odd number may be rounded to either side.
     plan = plan_of()

@@ -6,7 +6,7 @@ of the reference: which of its integers change when its floats are moved by as m
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 import numpy as np
 
@@ -42,14 +42,19 @@ def ties_of(
     outputs: Sequence[BufferPlan],
     want: Outputs,
     moved: Callable[[float], Outputs],
+    rounded: Container[str] = (),
 ) -> dict[str, float]:
     """Number of elements of each output that roundings may put a step off, by name; none of what must be
     exact.
+
+    What a kernel adds to its inputs has roundings, too. Inputs that are far smaller may show none of them
+    when they are moved, so `rounded` says of which outputs others have shown some.
 
     Args:
         outputs: see `rounds_floats`.
         want: what the reference makes of the inputs.
         moved: what it makes of inputs whose floats are moved by up to that share of their size.
+        rounded: names of outputs that have such elements on the workload's own inputs.
     """
     far, found = moved(FAR), {}
     for output in outputs:
@@ -57,7 +62,7 @@ def ties_of(
         # Values on the very middle are as many however little floats are moved; half of them change.
         steps = _steps(far[output.name], integers) * share / FAR
         steps += 2 * _steps(moved(share)[output.name], integers)
-        if steps:
+        if steps or output.name in rounded:
             # What is rounded may have been added to, as by a zero point, and has roundings of its own size.
             found[output.name] = steps + share * float(np.abs(widened(integers)).sum())
     return found
