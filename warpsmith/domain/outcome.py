@@ -263,3 +263,5 @@ class Comparison(Frozen):
     pareto: tuple[str, ...] = ()
     """Pareto front in time and energy of the verified configurations and the baseline (`baseline`), by key;
     empty if no energy was measured."""
+    notes: tuple[str, ...] = ()
+    """Why a gain that was seen is not claimed, in words."""

@@ -1,18 +1,23 @@
 """What of a gain may be published, by new inputs and by the worker's own clock."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 
 from warpsmith.domain.job import CacheState
 from warpsmith.domain.outcome import Interval
-from warpsmith.domain.plan import TimingSamples
-from warpsmith.tuning.timing.paired_blocks import TimedBlocks
+from warpsmith.domain.plan import TimingPlan, TimingSamples
+from warpsmith.tuning.timing.paired_blocks import Side, TimeBlock, TimedBlocks
 from warpsmith.tuning.winners.gain_checks import (
     CLOCKED_PAIRS,
     FRESH_LAUNCHES,
+    Doubt,
     FreshBlocks,
+    doubt_of,
     fresh_plan,
     lost_seconds,
 )
@@ -97,3 +102,91 @@ def test_times_that_nobody_waits_less_for_are_lost() -> None:
 def test_a_busy_host_tells_nothing() -> None:
     saved_s, least_s, most_s = lost_seconds(readings(0.95, 0.95, noise_s=0.02))
     assert least_s < saved_s / 2 < most_s
+
+
+def by_rounds(*rests: tuple[float, float], spread_s: float = 0.0002) -> list[list[tuple[Timed, Timed]]]:
+    """A round for each pair of rests, s, of the user's kernel and of a winner that reports to save 4 ms."""
+    return [
+        [
+            (reading(0.01, 0.01 + own + spread_s * i), reading(0.006, 0.006 + winner + spread_s * i))
+            for i in range(CLOCKED_PAIRS)
+        ]
+        for own, winner in rests
+    ]
+
+
+LOST, SEEN, UNTOLD = (0.003, 0.007), (0.003, 0.003), (0.003, 0.0053)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "doubted"),
+    [
+        ((LOST, LOST, LOST), True),
+        ((UNTOLD, LOST, LOST), False),
+        ((LOST, SEEN, LOST), False),
+        ((SEEN,), False),
+        ((LOST, UNTOLD, UNTOLD), False),
+    ],
+)
+def test_one_disturbed_round_withdraws_nobody(rounds: tuple[tuple[float, float], ...], doubted: bool) -> None:
+    doubt = doubt_of(by_rounds(*rounds))
+    assert (doubt is not None) == doubted
+    if doubt is not None:
+        assert not doubt.busy
+        assert "save 4 ms" in doubt.words
+
+
+def test_no_round_is_asked_for_after_one_that_shows_the_saving() -> None:
+    def rounds() -> Iterator[list[tuple[Timed, Timed]]]:
+        yield from by_rounds(SEEN)
+        raise AssertionError("asked for another one")
+
+    assert doubt_of(rounds()) is None
+
+
+def test_a_doubt_on_a_busy_host_is_no_accusation() -> None:
+    # The user's own kernel is disturbed for milliseconds in most of its readings.
+    quiet, busy = (0.003, 0.009), (0.006, 0.012)
+    doubt = doubt_of(by_rounds(quiet, busy, busy))
+    assert doubt is not None
+    assert doubt.busy
+
+
+def test_a_host_is_busy_where_the_users_kernel_alone_shows_it() -> None:
+    steady, torn = fresh(1.0, 1.0), FreshBlocks([TimedBlocks({"A": [[10.0], [16.0]], "B": [[9.0]] * 2}, ())])
+    assert not steady.is_disturbed
+    assert torn.is_disturbed
+
+
+class Blocks:
+    """A side whose blocks take these times, µs, in turn."""
+
+    def __init__(self, *times_us: float) -> None:
+        self.session = SimpleNamespace(job=SimpleNamespace(objective=SimpleNamespace(cache=CacheState.COLD)))
+        self.left = list(times_us)
+
+    def unchecked_block(self, plan: TimingPlan) -> TimeBlock:
+        return lambda _: [self.left.pop(0)]
+
+
+@pytest.mark.parametrize(
+    ("own", "winner", "found"),
+    [
+        ((10.0, 10.0, 10.0), (5.0, 5.0, 5.0), Interval),
+        ((10.0, 10.0, 10.0), (10.0, 10.0, 10.0), False),
+        ((10.0, 16.0, 10.0), (10.0, 16.0, 10.0), True),
+    ],
+)
+def test_a_doubt_is_put_to_new_blocks(
+    own: tuple[float, ...], winner: tuple[float, ...], found: type | bool
+) -> None:
+    blocks, first = fresh(1.0, 1.0, 1.0), TimedBlocks({"A": [[10.0]], "B": [[5.0]]}, ())
+    sides = cast("tuple[Side, Side]", (Blocks(*own), Blocks(*winner)))
+    said = blocks.confirmed(TWICE, *sides, first, nullcontext())
+    if isinstance(found, bool):
+        assert isinstance(said, Doubt)
+        assert said.busy is found
+        assert "2.00x on inputs that come again" in said.words
+    else:
+        assert isinstance(said, Interval)
+        assert said.estimate < TWICE.low, "all blocks count"

@@ -8,7 +8,7 @@ from functools import cached_property
 from warpsmith.domain.job import Job, Metric, Workload
 from warpsmith.domain.launch_size import launch_size
 from warpsmith.domain.memory import CHECKED_CASES
-from warpsmith.domain.outcome import MIN_CLAIM, Comparison, Rejected, Stage, Verdict
+from warpsmith.domain.outcome import MIN_CLAIM, Comparison, Interval, Rejected, Stage, Verdict
 from warpsmith.domain.plan import Compiled, TimingPlan
 from warpsmith.domain.space import configuration_key
 from warpsmith.domain.template import ConfiguredKernel
@@ -37,7 +37,7 @@ from warpsmith.tuning.winners.finalists import (
     searched_us,
     serves,
 )
-from warpsmith.tuning.winners.gain_checks import clock_doubt
+from warpsmith.tuning.winners.gain_checks import Doubt, clock_doubt
 from warpsmith.tuning.winners.one_timing import timed_once
 from warpsmith.tuning.winners.process_pairs import Built, Entrant, Surroundings, time_in_pairs
 from warpsmith.tuning.winners.retime_near_ties import TIMINGS, retime_near_ties
@@ -421,14 +421,17 @@ class Contest:
 
     def _confirmed(self, entrant: Entrant, found: Comparison, own: Side, winner: Side) -> Comparison | str:
         """A gain as new inputs show it, or why it may not be published."""
-        shown = entrant.fresh.shown(found.speedup)
-        doubt = shown if isinstance(shown, str) else ""
-        if not doubt and self.base.inputs.defences.own_clock:
+        shown = entrant.fresh.confirmed(found.speedup, own, winner, entrant.timed, self._prefetch.paused())
+        doubt = shown if isinstance(shown, Doubt) else None
+        if doubt is None and self.base.inputs.defences.own_clock:
             with self._prefetch.paused():
                 doubt = clock_doubt(own, winner, found.baseline_us)
-        if doubt:
-            return f"{Stage.TIMING.value}: {doubt}"
-        assert not isinstance(shown, str)
+        if doubt is not None and doubt.busy:
+            note = f"no gain is claimed, for the host is busy and {doubt.words}"
+            return found.model_copy(update={"verdict": Verdict.NOISY, "notes": (*found.notes, note)})
+        if doubt is not None:
+            return f"{Stage.TIMING.value}: {doubt.words}"
+        assert isinstance(shown, Interval)
         if shown is found.speedup:
             return found
         more = {"speedup": shown, "best_us": found.baseline_us / shown.estimate}

@@ -7,7 +7,8 @@ making cannot make the worker wait less.
 
 import math
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,7 +45,14 @@ HIDDEN_S = 50e-6
 """Seconds of a sample that the host's calls around it may hide."""
 CLOCKED_PAIRS = 3
 """Pairs of readings of both sides in a round."""
-CLOCKED_ROUNDS = 2
+CLOCKED_ROUNDS, AGREEING_ROUNDS = 3, 2
+"""Limit on the rounds, and how many of them must doubt a winner's times, each by itself."""
+BUSY_SHARE = 0.25
+"""Share of the seconds in doubt by which a reading of the user's kernel is usually longer than the shortest
+one, from which the host is too busy for the worker's clock."""
+BUSY_RATIO = 1.5
+"""Ratio of the slowest to the fastest block of the user's kernel on new inputs from which the host is too
+busy to compare with."""
 SHORTEST = 3
 """Number of readings of a side, the shortest, whose spread is the error of the shortest one."""
 MOST_CLOCKED_LAUNCHES = 1024
@@ -59,6 +67,15 @@ def fresh_plan(cache: CacheState, launch_us: float) -> TimingPlan:
     """
     launches = max(1, min(FRESH_LAUNCHES, int(FRESH_SAMPLE_US / max(launch_us, 1.0))))
     return TimingPlan(cache, FRESH_SAMPLES, launches, enough_s=0.5, least=1, is_warm=True, fresh=True)
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Why a gain may not be published."""
+
+    words: str
+    busy: bool = False
+    """The host disturbs the user's kernel, too, by as much: the winner keeps its place, without a claim."""
 
 
 @dataclass
@@ -82,6 +99,34 @@ class FreshBlocks:
         part = interleaved(order, own.unchecked_block(plan), winner.unchecked_block(plan), None)
         assert not isinstance(part, Rejected), "nothing is checked"
         self.parts.append(part)
+
+    def confirmed(
+        self, gain: Interval, own: Side, winner: Side, timed: TimedBlocks, quiet: AbstractContextManager[None]
+    ) -> Interval | Doubt:
+        """What `shown` says; a doubt is put to new blocks, and only one that they share remains.
+
+        Args:
+            gain: on inputs that come again.
+            timed: the blocks with the workload's own inputs.
+            quiet: context in which the host does nothing but time.
+        """
+        found = self.shown(gain)
+        if isinstance(found, Interval):
+            return found
+        again = FreshBlocks()
+        with quiet:
+            again.time(own, winner, timed, turn=0, processes=1)
+        self.parts += again.parts
+        if isinstance(again.shown(gain), Interval):
+            blocks = joined(self.parts).samples
+            return speedup_interval(blocks["A"], blocks["B"])
+        return Doubt(found, busy=self.is_disturbed)
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether the times of the user's kernel alone differ by as much as is in doubt."""
+        medians = [float(np.median(block)) for block in joined(self.parts).samples["A"]]
+        return max(medians) > BUSY_RATIO * min(medians)
 
     def shown(self, gain: Interval) -> Interval | str:
         """The gain that may be published, or why none may.
@@ -107,12 +152,12 @@ class FreshBlocks:
         )
 
 
-def clock_doubt(own: Side, winner: Side, launch_us: float) -> str:
-    """Why the worker's own clock does not support the times that two processes report; empty if it does.
+def clock_doubt(own: Side, winner: Side, launch_us: float) -> Doubt | None:
+    """Why the worker's own clock does not support the times that two processes report; None if it does.
 
     Both do the same number of launches. What a block takes beyond its launches is alike on both sides, so
     the blocks of the winner must be shorter by what its times are shorter. Where the host disturbs them too
-    much to tell, more are timed, and in the end the times stand.
+    much to tell, the times stand.
 
     Args:
         launch_us: time of a launch of the user's kernel, µs.
@@ -121,20 +166,36 @@ def clock_doubt(own: Side, winner: Side, launch_us: float) -> str:
     samples = max(1, math.ceil(CLOCKED_S * 1e6 / (launches * max(launch_us, 0.01))))
     cache = own.session.job.objective.cache
     plan = TimingPlan(cache, samples, launches, enough_s=1000.0, least=samples, is_warm=True)
+
+    def read(turn: int) -> tuple[Timed, Timed]:
+        sides = (own, winner) if turn % 2 else (winner, own)
+        timed = [side.clocked(plan) for side in sides]
+        return (timed[0], timed[1]) if turn % 2 else (timed[1], timed[0])
+
+    return doubt_of([read(turn) for turn in range(CLOCKED_PAIRS)] for _ in range(CLOCKED_ROUNDS))
+
+
+def doubt_of(rounds: Iterable[Sequence[tuple[Timed, Timed]]]) -> Doubt | None:
+    """See `clock_doubt`.
+
+    Args:
+        rounds: readings of the user's kernel and of the winner; asked for until one shows that the times are
+            right.
+    """
     readings: list[tuple[Timed, Timed]] = []
-    for _ in range(CLOCKED_ROUNDS):
-        for turn in range(CLOCKED_PAIRS):
-            sides = (own, winner) if turn % 2 else (winner, own)
-            timed = [side.clocked(plan) for side in sides]
-            readings.append((timed[0], timed[1]) if turn % 2 else (timed[1], timed[0]))
-        saved_s, least_s, most_s = lost_seconds(readings)
+    doubting = 0
+    for some in rounds:
+        saved_s, least_s, most_s = lost_seconds(some)
         if most_s < saved_s / 2:
-            return ""
-        if 0 < saved_s / 2 < least_s:
-            return (
-                f"its process reports to save {1000 * saved_s:.3g} ms that the worker's clock does not show"
-            )
-    return ""
+            return None
+        doubting += 0 < saved_s / 2 < least_s
+        readings += some
+    saved_s, least_s, _ = lost_seconds(readings)
+    if doubting < AGREEING_ROUNDS or not 0 < saved_s / 2 < least_s:
+        return None
+    words = f"its process reports to save {1000 * saved_s:.3g} ms that the worker's clock does not show"
+    rests = [timed.wall_s - _reported_s(timed) for timed, _ in readings]
+    return Doubt(words, busy=float(np.median(rests)) - min(rests) > BUSY_SHARE * saved_s)
 
 
 def lost_seconds(readings: Sequence[tuple[Timed, Timed]]) -> tuple[float, float, float]:
