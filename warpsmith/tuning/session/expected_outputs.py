@@ -13,6 +13,7 @@ from warpsmith.errors import ExpressionError, InvalidInput
 from warpsmith.tuning.ports import ReferencePort
 from warpsmith.tuning.session.kernel_reference import OwnKernel
 from warpsmith.tuning.session.output_checks import tolerance_of
+from warpsmith.tuning.session.rounding_room import may_cancel, room_of
 from warpsmith.tuning.session.rounding_ties import allowed_share, rounds_floats, ties_of
 from warpsmith.tuning.session.session_inputs import SessionInputs
 from warpsmith.tuning.session.session_ports import Case, SessionPorts, as_case
@@ -37,6 +38,7 @@ class ExpectedOutputs:
     _known: dict[CaseKey, Mapping[str, Array]] = field(default_factory=dict)
     _sizes: dict[tuple[CaseKey, str], float] = field(default_factory=dict)
     _ties: dict[CaseKey, Mapping[str, float]] = field(default_factory=dict)
+    _rooms: dict[CaseKey, Mapping[str, float]] = field(default_factory=dict)
     _reference: ReferencePort | None = None
     _own: OwnKernel | None = None
     _by_device: set[CaseKey] = field(default_factory=set)
@@ -196,6 +198,18 @@ class ExpectedOutputs:
         ties, missed = self._tie_counts(case, outputs), self.inputs.baseline.missed
         expected = {b: ties.get(b.name, 0.0) + missed.get(b.name, 0.0) * b.elements for b in outputs}
         return {b.name: allowed_share(count, b.elements) for b, count in expected.items() if count}
+
+    def room(self, case: Case) -> Mapping[str, float]:
+        """Absolute error of each output that roundings explain, by name; see `rounding_room`."""
+        plan = self.inputs.plan(case)
+        outputs = may_cancel(self.inputs.job, plan)
+        if outputs and case.key not in self._rooms:
+            try:
+                found = room_of(plan, outputs, self.of(case), functools.partial(self.moved, case))
+            except InvalidInput:
+                found = {}
+            self._rooms[case.key] = found
+        return self._rooms.get(case.key, {})
 
     def tolerance(self, workload: Workload, output: BufferPlan) -> Tolerance:
         """Of an output on the workload's own inputs. Raises as `sizes` does."""

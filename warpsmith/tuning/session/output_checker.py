@@ -67,17 +67,24 @@ class OutputChecker:
             found = self._judged(launch)
         if is_wrong(found) and (ties := self.expected.ties(launch.case)):
             found = self._judged(launch, ties)
+        if is_wrong(found) and (room := self.expected.room(launch.case)):
+            found = self._judged(launch, self.expected.ties(launch.case), room)
         if isinstance(found, Rejected) and self.fair.excuses(found, launch):
             return 0.0
         if isinstance(found, Rejected) and launch.words:
             return found.model_copy(update={"reason": f"{launch.words}: {found.reason}"[:2000]})
         return found
 
-    def _judged(self, launch: CheckedLaunch, ties: Mapping[str, float] | None = None) -> CheckResult:
+    def _judged(
+        self,
+        launch: CheckedLaunch,
+        ties: Mapping[str, float] | None = None,
+        room: Mapping[str, float] | None = None,
+    ) -> CheckResult:
         job, baseline = self.inputs.job, self.inputs.baseline
         # That no two runs of a kernel with atomics differed may be luck.
         is_steady = baseline.is_steady and not uses_atomics(job.kernel.text)
-        rules = CheckRules(job, self.inputs.defences, baseline.own_globals, is_steady, ties or {})
+        rules = CheckRules(job, self.inputs.defences, baseline.own_globals, is_steady, ties or {}, room or {})
         expected = self.expected.of(launch.case)
         known = known_of(self.inputs, self.expected, launch.case)
         return check_run(rules, launch.plan, launch.report, expected, launch.ranges, known)
