@@ -7,10 +7,11 @@ builds and ends there.
 """
 
 import ctypes
+import gc
 import os
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -26,6 +27,18 @@ _LIBRARIES = "pocl"
 _PREPROCESSED = ".preproc.cl"
 _Load = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int)
 _Remove = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)
+
+
+@contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """PoCL holds a lock while it builds, and asks for it again where a program is released."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class _Watch:
@@ -53,6 +66,10 @@ class _Watch:
         self._installed = True
 
     def _load(self, path: bytes | None, flags: int) -> Any:
+        with _nothing_collected():
+            return self._looked_into(path, flags)
+
+    def _looked_into(self, path: bytes | None, flags: int) -> Any:
         problem = "the driver loads itself" if path is None else self._problem(Path(os.fsdecode(path)))
         if problem:
             # PoCL ends its process where it cannot load an object. The handler says why before that.
@@ -70,15 +87,16 @@ class _Watch:
         return found.problem or (taken and f"its function {taken} has the name of one of the process")
 
     def _keep(self, path: bytes) -> int:
-        name = os.fsdecode(path)
-        if name.endswith(_PREPROCESSED):
-            # A source that cannot be preprocessed has no such file.
-            with suppress(FileNotFoundError):
-                self.text = Path(name).read_text(errors="replace")
-        removed = int(self._remove(path))
-        if self.ends_with is not None and self.text is not None:
-            self.ends_with(self.text)
-        return removed
+        with _nothing_collected():
+            name = os.fsdecode(path)
+            if name.endswith(_PREPROCESSED):
+                # Of a source that cannot be preprocessed the file is empty or missing.
+                with suppress(FileNotFoundError):
+                    self.text = Path(name).read_text(errors="replace") or None
+            removed = int(self._remove(path))
+            if self.ends_with is not None and self.text is not None:
+                self.ends_with(self.text)
+            return removed
 
 
 _watch = _Watch()
@@ -124,7 +142,7 @@ def preprocessing(build: Callable[[], object]) -> Callable[[], Preprocessed]:
     Returns:
         Waits for it, and returns what was made of the source.
     """
-    file = tempfile.TemporaryFile()
+    file = tempfile.TemporaryFile()  # noqa: SIM115  whoever waits closes it
     pid = os.fork()
     if pid == 0:
         try:
