@@ -1,8 +1,9 @@
 """Words by which a source depends on where, when or as what it is compiled. Pure.
 
 A source is preprocessed a second time behind lines that give each of these words a value of which a condition
-cannot be made and which no text has by itself. Up to the first word that counts both preprocessings go the
-same way. So the second one fails or leaves another text if and only if a word counts, however it is written.
+cannot be made and which no text has by itself. Up to the first word that is used both preprocessings go the
+same way. So no word counts if the second one leaves the same text, however the words are written. If a
+condition fails that names a number, other numbers tell whether it matters.
 """
 
 import secrets
@@ -11,22 +12,15 @@ from dataclasses import dataclass
 
 ASKING = ("__has_include", "__has_include_next")
 """Macros of the compiler that say which files the machine has."""
-_VALUES = (
-    "__FILE__",
-    "__BASE_FILE__",
-    "__FILE_NAME__",
-    "__DATE__",
-    "__TIME__",
-    "__TIMESTAMP__",
-    "__LINE__",
-    "__COUNTER__",
-    "__INCLUDE_LEVEL__",
-)
-WORDS = (*_VALUES, *ASKING)
+_NUMBERS = ("__LINE__", "__COUNTER__", "__INCLUDE_LEVEL__")
+_TEXTS = ("__FILE__", "__BASE_FILE__", "__FILE_NAME__", "__DATE__", "__TIME__", "__TIMESTAMP__")
+WORDS = (*_TEXTS, *_NUMBERS, *ASKING)
 """What no kernel needs: macros of the compiler with the place, the time or the order of what it reads."""
 _HEADER_ENDS = "#pragma warpsmith_header_ends"
 _SOURCE_BEGINS = "#pragma warpsmith_source_begins"
 _PLACE = "warpsmith_words"
+_BELOW = (9, 1 << 10, 1 << 20)
+"""Numbers that are tried in the place of another one are drawn below these, since small ones are common."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +40,8 @@ class Guard:
     words: tuple[str, ...]
     salt: str
     """What no source can foresee, or a file could have the name that stands for a word."""
+    below: int = 0
+    """Words are numbers drawn below this; 0: texts, of which no condition can be made."""
 
     def before(self, source: str) -> str:
         """The source with other values for the words."""
@@ -70,15 +66,17 @@ class Guard:
         return tuple(word for n, word in enumerate(self.words, 1) if f"<Spelling={_PLACE}:{n}:" in log)
 
     def _definition(self, word: str) -> str:
+        if self.below:
+            return f"#define {word} {1 + secrets.randbelow(self.below)}"
         return f'#define {word}{"(file)" if word in ASKING else ""} "{self._value(word)}"'
 
     def _value(self, word: str) -> str:
         return f"{self.salt} {word}."
 
 
-def guard(words: Sequence[str] = WORDS) -> Guard:
-    """A guard with a value that nothing has seen."""
-    return Guard(tuple(words), secrets.token_hex(8))
+def guard(words: Sequence[str] = WORDS, below: int = 0) -> Guard:
+    """A guard with a value that nothing has seen; see `Guard`."""
+    return Guard(tuple(words), secrets.token_hex(8), below)
 
 
 def header_in(guarded: str) -> str | None:
@@ -106,11 +104,22 @@ def told(
     if _is_same(plain, second):
         return ()
     found = by.in_text(_guarded_source(second) or "")
-    if not found:
-        # After a condition that cannot be made the source may go another way: each word alone tells.
-        alone = [guard((word,)) for word in by.words]
-        found = tuple(g.words[0] for g in alone if not _is_same(plain, again(g)))
-    return found or by.words
+    # After a condition that cannot be made the source may go another way: each word alone tells.
+    return found or _told_alone(plain, by.words, again) or (by.words if second.text is not None else ())
+
+
+def _told_alone(
+    plain: str, words: tuple[str, ...], again: Callable[[Guard], Preprocessed]
+) -> tuple[str, ...]:
+    def matters(words: tuple[str, ...], below: tuple[int, ...] = (0,)) -> bool:
+        return any(not _is_same(plain, again(guard(words, b))) for b in below)
+
+    texts = tuple(word for word in words if word not in _NUMBERS)
+    numbers = tuple(word for word in words if word in _NUMBERS)
+    found = tuple(word for word in texts if matters((word,))) if matters(texts) else ()
+    found += tuple(word for word in numbers if matters((word,), _BELOW))
+    # What only several numbers together change, none of them changes alone.
+    return found or (numbers if matters(numbers, _BELOW) else ())
 
 
 def _guarded_source(found: Preprocessed) -> str | None:

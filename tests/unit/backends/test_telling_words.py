@@ -17,22 +17,23 @@ from warpsmith.backends.telling_words import (
 
 HEADER = "typedef int header;\n"
 OWN = {"__FILE__": '"tempfile.cl"', "__LINE__": "3", "__COUNTER__": "0"}
-_DEFINITION = re.compile(r'#define (\w+)(?:\(file\))? (".*")')
+_DEFINITION = re.compile(r'#define (\w+)(?:\(file\))? (".*"|\d+)')
+_CONDITION = re.compile(r"#if (.*)")
 
 
 def preprocessed(source: str) -> Preprocessed:
-    """Words become values; `#if WORD` keeps the next line where it is a number other than 0."""
+    """Words become values; `#if A B` keeps the next line where one of them is a number other than 0."""
     values, lines, skips = dict(OWN), [], False
     for line in source.splitlines():
         if skips:
             skips = False
         elif found := _DEFINITION.fullmatch(line):
             values[found[1]] = found[2]
-        elif line.startswith("#if "):
-            value = values[line[4:]]
-            if value.startswith('"'):
+        elif found := _CONDITION.fullmatch(line):
+            named = [values.get(word, word) for word in found[1].split()]
+            if any(value.startswith('"') for value in named):
                 return Preprocessed(None, "invalid token")
-            skips = value == "0"
+            skips = not any(map(int, named))
         elif line.startswith("#pragma warpsmith"):
             lines.append(line)
         elif not line.startswith("#"):
@@ -56,14 +57,27 @@ def telling(source: str) -> tuple[str, ...]:
         ("int file = FILE;", ()),
         ("f(__FILE__);", ("__FILE__",)),
         ("int x = __LINE__ + __COUNTER__;", ("__LINE__", "__COUNTER__")),
-        ("#if __LINE__\nint x;", ("__LINE__",)),
+        ("#if 1 __COUNTER__\nint x;", ()),
+        ("#if __LINE__\nint x;", ()),
+        ("#if __COUNTER__\n#define A 1", ()),
         ("#if __COUNTER__\nint x;\nint y;", ("__COUNTER__",)),
-        ("#if __COUNTER__\nf(__FILE__);\nint y;", ("__COUNTER__",)),
-        ("#if __LINE__\nf(__FILE__);", ("__FILE__", "__LINE__")),
+        ("#if __LINE__\nf(__FILE__);", ("__FILE__",)),
+        ("#if __COUNTER__\nf(__FILE__);\nf(__DATE__);", ("__DATE__", "__COUNTER__")),
     ],
 )
 def test_words_that_count_are_told(source: str, words: tuple[str, ...]) -> None:
     assert telling(source) == words
+
+
+def test_numbers_that_matter_only_together_are_told() -> None:
+    """A condition that holds while one of two numbers is what it is."""
+    plain = "int x;"
+
+    def again(other: Guard) -> Preprocessed:
+        text = other.before("int x;" if {"__LINE__", "__COUNTER__"} - {*other.words} else "int y;")
+        return preprocessed(text)
+
+    assert set(told(plain, guard(), Preprocessed(None), again)) > {"__LINE__", "__COUNTER__"}
 
 
 def test_blank_lines_tell_nothing() -> None:
@@ -73,10 +87,9 @@ def test_blank_lines_tell_nothing() -> None:
 
 
 def test_where_nothing_is_known_every_word_counts() -> None:
-    assert (
-        told("int x;", guard(), Preprocessed(None), lambda other: preprocessed(other.before("int x;")))
-        == WORDS
-    )
+    assert set(told("int x;", guard(), Preprocessed(None), lambda _: Preprocessed(None))) == set(WORDS)
+    other = preprocessed(guard().before("int y;"))
+    assert told("int x;", guard(), other, lambda other: preprocessed(other.before("int x;"))) == WORDS
 
 
 def test_no_source_foresees_a_value() -> None:
