@@ -22,7 +22,7 @@ from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.ports import CompilerPort
 
-FORMAT = 2
+FORMAT = 3
 SWEEP_S = 300.0
 KEEP = 0.8
 """Fraction of the size limit that a sweep leaves."""
@@ -128,6 +128,7 @@ def pack(compiled: Compiled) -> bytes:
         "log": compiled.log,
         "globals": compiled.globals,
         "unnamed": compiled.unnamed,
+        "telling": compiled.telling,
         "then_entries": compiled.then_entries,
     }
     rest = json.dumps(fields).encode() + b"\n" + compiled.binary
@@ -149,6 +150,7 @@ def unpack(data: bytes) -> Compiled | None:
             log=str(fields["log"]),
             globals=tuple(str(name) for name in fields["globals"]),
             unnamed=tuple(str(name) for name in fields["unnamed"]),
+            telling=tuple(str(word) for word in fields["telling"]),
             then_entries=tuple(str(name) for name in fields["then_entries"]),
         )
     except (ValueError, LookupError, TypeError, ValidationError):

@@ -11,6 +11,9 @@ PART = (
     "cheats/d02_takes_for_cleared.cl",
     "cheats/d03_memo.cl",
     "cheats/d03_replay.cl:same_fingerprint",
+    "cheats/d04_counts_words.cl:counter_by_preprocessor",
+    "cheats/d04_hidden_words.cl:pasted_twice",
+    "cheats/d04_hidden_words.cl:file_in_a_part_that_a_counter_chose",
     "cheats/d04_honest_first.cl:ten",
     "cheats/d04_poison_sniff.cl",
     "cheats/d04_right_only_here.cl:assembly_is_a_macro",
@@ -37,6 +40,8 @@ PART = (
     "mutants/silu.cl:half_sigmoid",
     "mutants/silu.cl:last_block_skipped",
     "honest/silu_words_that_do_not_count.cl:assembly_in_a_macro_without_use",
+    "honest/silu_words_in_passing.cl:in_an_inactive_part",
+    "honest/silu_words_in_passing.cl:in_an_assertion_that_is_off",
     "honest/silu_zero_skip.cl:element",
     "honest/silu_writes_twice.cl:garbage_first",
 )

@@ -36,6 +36,7 @@ FEW = replace(
     error_budget=False,
     timed_launches=False,
     outputs_apart=False,
+    telling=False,
 )
 """Without those of which the tests show one at a time."""
 
@@ -195,6 +196,41 @@ def test_a_variable_that_outlives_a_launch_is_refused_unread(try_candidate: Try)
     assert "program-scope" in outcome.reason
 
 
+@pytest.mark.parametrize(
+    "cheat",
+    [
+        source(f"{LOOP} y[i] = (__FILE__[1] == 'p' ? 2.0f : 3.0f) * x[i];"),
+        source(f"{LOOP} y[i] = (__COUNTER__ ? 3.0f : 2.0f) * x[i];"),
+        source(f"#if __LINE__ < 9\n{LOOP} y[i] = 2.0f * x[i];\n#endif"),
+    ],
+    ids=["place", "count", "line"],
+)
+def test_a_source_that_is_another_one_elsewhere_is_refused(try_candidate: Try, cheat: str) -> None:
+    outcome = try_candidate(cheat, replace(FEW, telling=True))
+    assert isinstance(outcome, Rejected)
+    assert outcome.stage is Stage.COMPILE
+    assert "elsewhere" in outcome.reason
+    assert isinstance(try_candidate(cheat, FEW), Measured)
+
+
+def test_what_the_users_kernel_tells_a_candidate_may_tell(ports: SessionPorts) -> None:
+    line = source(f"{LOOP} y[i] = (__LINE__ > 0 ? 2.0f : 3.0f) * x[i];")
+    job = job_of()
+    own = job.model_copy(update={"kernel": job.kernel.model_copy(update={"source": line})})
+    session = DeviceSession(own, ports)
+    try:
+        session.baseline.learn(measure_baseline(session))
+        assert session.baseline.own_telling == {"__LINE__"}
+        for text, refused in ((line, False), (line.replace("__LINE__", "__COUNTER__ + 1"), True)):
+            template = Template(kernel=own.kernel.model_copy(update={"source": text}))
+            configured = template.configured({})
+            compiled = session.compile(configured)
+            assert isinstance(compiled, Compiled)
+            assert (session.checker.binary_refusal(configured, compiled) is not None) is refused
+    finally:
+        session.close()
+
+
 def test_the_baseline_remembers_what_it_is_right_on(baselines: dict[str, BaselineResult]) -> None:
     cases = baselines["tight"].cases
     families = {c.family.value for c in cases if not c.neighbour_of and c.family.value != "world"}
@@ -212,7 +248,7 @@ def test_the_baseline_remembers_what_it_is_right_on(baselines: dict[str, Baselin
 
 def test_old_results_still_load(baselines: dict[str, BaselineResult]) -> None:
     fields = baselines["tight"].model_dump(mode="json")
-    for name in ("cases", "globals", "notes", "ceilings"):
+    for name in ("cases", "globals", "telling", "notes", "ceilings"):
         del fields[name]
     old = BaselineResult.model_validate(fields)
     assert (old.cases, old.ceilings) == ((), None)

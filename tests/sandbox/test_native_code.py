@@ -11,6 +11,7 @@ import pytest
 from tests.sandbox.kernels import SCALE, built, rejected, source
 from tests.sandbox.native_objects import COMPILED, DIED, REFUSED, made_of, objects_in
 from warpsmith.backends.native_object import inspect
+from warpsmith.backends.telling_words import ASKING, WORDS
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.outcome import Stage
 from warpsmith.sandbox import CompilePool
@@ -75,7 +76,7 @@ def test_what_is_not_compiled_does_not_count(pool: CompilePool, opencl_info: Dev
     built(pool, opencl_info, source(Backend.OPENCL, SCALE, before))
 
 
-@pytest.mark.parametrize("macro", ["__FILE__", "__BASE_FILE__", "__FILE_NAME__", "__DATE__", "__TIME__"])
+@pytest.mark.parametrize("macro", WORDS[: -len(ASKING)])
 @pytest.mark.parametrize(
     "before",
     [
@@ -86,12 +87,36 @@ def test_what_is_not_compiled_does_not_count(pool: CompilePool, opencl_info: Dev
     ],
     ids=["plain", "by a macro", "pasted", "quoted"],
 )
-def test_a_source_cannot_tell_where_and_when_it_is_compiled(
+def test_it_is_known_that_a_source_tells_where_it_is_compiled(
     pool: CompilePool, opencl_info: DeviceInfo, macro: str, before: str
 ) -> None:
     used = f"R({macro})" if "Q(a)" in before else "WHERE" if before else macro
-    text = source(Backend.OPENCL, f"y[i] = {used}[0];", before.format(macro, macro[2:-2]))
-    assert macro in rejected(pool, opencl_info, text).reason
+    text = source(Backend.OPENCL, f"y[i] = sizeof({used});", before.format(macro, macro[2:-2]))
+    assert built(pool, opencl_info, text).telling == (macro,)
+
+
+@pytest.mark.parametrize("macro", ["__LINE__", "__COUNTER__", "__INCLUDE_LEVEL__"])
+def test_a_condition_tells_as_well(pool: CompilePool, opencl_info: DeviceInfo, macro: str) -> None:
+    now = "3" if macro == "__LINE__" else "0"
+    text = source(Backend.OPENCL, SCALE, f"\n\n#if {macro} != {now}\n#define OTHER 1\n#endif")
+    assert built(pool, opencl_info, text).telling == (macro,)
+
+
+@pytest.mark.parametrize("macro", ["__LINE__", "__COUNTER__", "__INCLUDE_LEVEL__"])
+@pytest.mark.parametrize("condition", ["#if 0\n#if {} > 9\n#endif", "#if 0 && {0} > 9", "#if {0} < 0"])
+def test_a_condition_without_effect_tells_nothing(
+    pool: CompilePool, opencl_info: DeviceInfo, macro: str, condition: str
+) -> None:
+    text = source(Backend.OPENCL, SCALE, f"{condition.format(macro)}\n#define OTHER 1\n#endif")
+    assert built(pool, opencl_info, text).telling == ()
+
+
+def test_the_timed_build_has_no_words_of_the_service(pool: CompilePool, opencl_info: DeviceInfo) -> None:
+    """Its numbers begin where they begin for everybody."""
+    text = source(
+        Backend.OPENCL, SCALE, "#if __LINE__ != 1 || __COUNTER__ || __INCLUDE_LEVEL__\n#error\n#endif"
+    )
+    assert set(built(pool, opencl_info, text).telling) == {"__LINE__", "__COUNTER__", "__INCLUDE_LEVEL__"}
 
 
 def test_a_telling_macro_stays_what_it_is(pool: CompilePool, opencl_info: DeviceInfo) -> None:
@@ -112,7 +137,13 @@ def test_a_telling_macro_stays_what_it_is(pool: CompilePool, opencl_info: Device
     ],
 )
 def test_a_source_cannot_ask_for_files(pool: CompilePool, opencl_info: DeviceInfo, asked: str) -> None:
-    assert "preprocessor" in rejected(pool, opencl_info, source(Backend.OPENCL, SCALE, asked)).reason
+    """The reason is the same whether there is such a file or not, and whatever the source makes of it."""
+    reasons = {
+        rejected(pool, opencl_info, source(Backend.OPENCL, SCALE, text)).reason
+        for text in (asked, asked.replace("env", "no_such_file"), asked.replace("#endif", "#error\n#endif"))
+    }
+    assert len(reasons) == 1
+    assert "says which files the machine has" in reasons.pop()
 
 
 @pytest.mark.parametrize(

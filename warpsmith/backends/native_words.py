@@ -9,27 +9,6 @@ from collections.abc import Iterator
 
 from warpsmith.domain.source_text import code_of
 
-_BEGIN = "warpsmith_source_begins"
-_HIDDEN = "warpsmith hides "
-_TELLING = ("__FILE__", "__BASE_FILE__", "__FILE_NAME__", "__DATE__", "__TIME__", "__TIMESTAMP__")
-"""Macros of the compiler that say where or when a source is compiled."""
-_ASKING = ("__has_include", "__has_include_next")
-"""Macros of the compiler that say which files the machine has."""
-PRELUDE = "".join(
-    [
-        "#pragma clang diagnostic push\n",
-        '#pragma clang diagnostic ignored "-Wbuiltin-macro-redefined"\n',
-        *(f'#define {name} "{_HIDDEN}{name}"\n' for name in _TELLING),
-        # A string where a number is wanted: the use is an error, and the macro is defined all the same.
-        *(f'#define {name}(file) "{_HIDDEN}{name}"\n' for name in _ASKING),
-        "#pragma clang diagnostic pop\n",
-        f"typedef int {_BEGIN};\n",
-        "#line 1\n",
-    ]
-)
-"""What is put before a source. Telling macros stay strings, but ones that are found wherever they are."""
-
-_OF_SERVICE = re.compile(rf"\b{_BEGIN}\b")
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(?:define|undef)\b.*$", re.MULTILINE)
 _ASSEMBLY = re.compile(r"\b(?:__asm__|__asm|asm)\b")
 _THREAD_LOCAL = re.compile(r"\b(?:__thread|_Thread_local|thread_local)\b")
@@ -67,25 +46,9 @@ _HARMLESS_BUILTIN = re.compile(
 """Functions of the compiler that compute. Others read a clock, the stack or registers of the machine."""
 
 
-def source_in(preprocessed: str) -> str | None:
-    """What the preprocessor left of a source that stood behind `PRELUDE`; None if it left nothing."""
-    _, begin, text = preprocessed.partition(f"typedef int {_BEGIN};")
-    return text if begin else None
-
-
 def refused_word(source: str) -> str:
     """Why a preprocessed source may not become native code; empty if it may."""
-    text = _DIRECTIVE.sub("", source)
-    told = next((name for name in _TELLING if f"{_HIDDEN}{name}" in text), "")
-    if told:
-        return f"{told} is not allowed in OpenCL kernels for CPUs: it says where or when they are compiled"
-    code = code_of(text)
-    if _OF_SERVICE.search(code):
-        return f"{_BEGIN} is a name of the service"
-    return _in_code(code)
-
-
-def _in_code(code: str) -> str:
+    code = code_of(_DIRECTIVE.sub("", source))
     if _ASSEMBLY.search(code):
         return "inline assembly is not allowed in OpenCL kernels for CPUs"
     if _THREAD_LOCAL.search(code):

@@ -2,15 +2,17 @@
 
 import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from warpsmith.backends.base import CompileRequest
-from warpsmith.backends.native_words import PRELUDE, refused_word, source_in
+from warpsmith.backends.native_words import refused_word
 from warpsmith.backends.opencl_platform import POCL, devices, opencl
 from warpsmith.backends.pocl_cpu_name import cpu_name
-from warpsmith.backends.pocl_watch import allow_variables, take_preprocessed, watch
+from warpsmith.backends.pocl_watch import allow_variables, preprocessing, take_preprocessed, watch
+from warpsmith.backends.telling_words import ASKING, Guard, Preprocessed, guard, header_in, source_in, told
 from warpsmith.domain.device import Backend
 from warpsmith.domain.options import refused_options
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage, joined_facts
@@ -80,11 +82,12 @@ def compile_opencl(request: CompileRequest) -> Compiled | Rejected:
     context = cl.Context([device])
     includes = [f"-I{path}" for path in request.include_dirs]
     try:
-        program = _built(request, device, context, [*request.options, *includes])
+        built = _built(request, device, context, [*request.options, *includes])
     except cl.RuntimeError as exc:
         return _build_failure(str(exc))
-    if isinstance(program, Rejected):
-        return program
+    if isinstance(built, Rejected):
+        return built
+    program, telling = built
     names = program.get_info(cl.program_info.KERNEL_NAMES).split(";")
     wanted = [e.entry for e in request.entries]
     missing = next((entry for entry in wanted if entry not in names), None)
@@ -105,31 +108,61 @@ def compile_opencl(request: CompileRequest) -> Compiled | Rejected:
         facts=facts,
         log=log[-MAX_LOG_CHARACTERS:],
         globals=variables,
+        telling=telling,
     )
 
 
-def _built(request: CompileRequest, device: Any, context: Any, options: list[str]) -> Any | Rejected:
-    """The program, none of which has run. For a CPU, the words of its source are looked at.
+def _built(
+    request: CompileRequest, device: Any, context: Any, options: list[str]
+) -> tuple[Any, tuple[str, ...]] | Rejected:
+    """The program, none of which has run, and its telling words. For a CPU, its words are looked at.
 
     Raises:
         RuntimeError: PyOpenCL's, if the source does not compile.
     """
     cl = opencl()
+
+    def build(source: str) -> Any:
+        return cl.Program(context, source).build(options, cache_dir=False)
+
+    def begin(by: Guard, source: str = request.source) -> Callable[[], Preprocessed]:
+        return preprocessing(lambda: build(by.before(source)))
+
     if not watch(device):
         if device.type & cl.device_type.CPU and _names_asm(request):
             return _refused("inline assembly is not allowed in OpenCL kernels for CPUs")
-        return cl.Program(context, request.source).build(options, cache_dir=False)
+        return build(request.source), ()
+    by = guard()
+    wait = begin(by)
+    program, failure = None, None
     try:
-        program = cl.Program(context, PRELUDE + request.source).build(options, cache_dir=False)
-    except cl.RuntimeError:
-        text = source_in(take_preprocessed() or "")
+        program = build(request.source)
+    except cl.RuntimeError as exc:
+        failure = exc
+    plain, second, text = take_preprocessed(), wait(), None
+    asked = next((word for word in by.in_log(second.log) if word in ASKING), "")
+    if asked:
+        # Not even whether the source compiles may say which files there are.
+        return _refused(_asks(asked))
+    if plain is not None:
+        # Behind conditions that the guard has broken, the header is not seen: an empty source has it too.
+        header = header_in(second.text or begin(by, "")().text or "")
+        text = None if header is None else source_in(plain, header)
         # The driver may refuse what a refused word makes, and its message says nothing of the word.
-        if text is not None and (reason := refused_word(text)):
+        reason = "the preprocessed source was not seen" if text is None else refused_word(text)
+        if reason:
             return _refused(reason)
-        raise
-    text = source_in(take_preprocessed() or "")
-    reason = "the preprocessed source was not seen" if text is None else refused_word(text)
-    return _refused(reason) if reason else program
+    if failure is not None:
+        raise failure
+    if text is None:
+        return _refused("the preprocessed source was not seen")
+    telling = told(text, by, second, lambda other: begin(other)())
+    asked = next((word for word in telling if word in ASKING), "")
+    return _refused(_asks(asked)) if asked else (program, telling)
+
+
+def _asks(word: str) -> str:
+    return f"{word} is not allowed in OpenCL kernels for CPUs: it says which files the machine has"
 
 
 def _refused(reason: str) -> Rejected:

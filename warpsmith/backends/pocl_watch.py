@@ -2,18 +2,23 @@
 
 PoCL loads the objects that it makes into its own process: once for every block size, when a binary is asked
 for or at a launch. What it loads is read first, wherever that happens. The text that its preprocessor left
-goes through a file that PoCL removes; it is read before that.
+goes through a file that PoCL removes; it is read before that. Where nothing but that text is wanted, a fork
+builds and ends there.
 """
 
 import ctypes
+import gc
 import os
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NoReturn
 
 from warpsmith.backends.loaded_libraries import redirect
 from warpsmith.backends.native_object import inspect
 from warpsmith.backends.opencl_platform import POCL, opencl
+from warpsmith.backends.telling_words import Preprocessed
 from warpsmith.errors import Unavailable
 
 Refuse = Callable[[str], None]
@@ -22,6 +27,18 @@ _LIBRARIES = "pocl"
 _PREPROCESSED = ".preproc.cl"
 _Load = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int)
 _Remove = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)
+
+
+@contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """PoCL holds a lock while it builds, and asks for it again where a program is released."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class _Watch:
@@ -38,6 +55,7 @@ class _Watch:
         self.refuse: Refuse | None = None
         self.variables = False
         self.text: str | None = None
+        self.ends_with: Callable[[str], NoReturn] | None = None
 
     def install(self) -> None:
         if self._installed:
@@ -48,6 +66,10 @@ class _Watch:
         self._installed = True
 
     def _load(self, path: bytes | None, flags: int) -> Any:
+        with _nothing_collected():
+            return self._looked_into(path, flags)
+
+    def _looked_into(self, path: bytes | None, flags: int) -> Any:
         problem = "the driver loads itself" if path is None else self._problem(Path(os.fsdecode(path)))
         if problem:
             # PoCL ends its process where it cannot load an object. The handler says why before that.
@@ -65,10 +87,16 @@ class _Watch:
         return found.problem or (taken and f"its function {taken} has the name of one of the process")
 
     def _keep(self, path: bytes) -> int:
-        name = os.fsdecode(path)
-        if name.endswith(_PREPROCESSED):
-            self.text = Path(name).read_text(errors="replace")
-        return int(self._remove(path))
+        with _nothing_collected():
+            name = os.fsdecode(path)
+            if name.endswith(_PREPROCESSED):
+                # Of a source that cannot be preprocessed the file is empty or missing.
+                with suppress(FileNotFoundError):
+                    self.text = Path(name).read_text(errors="replace") or None
+            removed = int(self._remove(path))
+            if self.ends_with is not None and self.text is not None:
+                self.ends_with(self.text)
+            return removed
 
 
 _watch = _Watch()
@@ -103,3 +131,47 @@ def take_preprocessed() -> str | None:
     """The text of the last build after its preprocessor; None if none was seen since the last call."""
     text, _watch.text = _watch.text, None
     return text
+
+
+def preprocessing(build: Callable[[], object]) -> Callable[[], Preprocessed]:
+    """Begin a build that ends when its source is preprocessed, in a fork of its own.
+
+    Args:
+        build: builds a program; PyOpenCL's RuntimeError if the source is wrong.
+
+    Returns:
+        Waits for it, and returns what was made of the source.
+    """
+    file = tempfile.TemporaryFile()  # noqa: SIM115  whoever waits closes it
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _preprocess(build, file)
+        finally:
+            os._exit(1)
+
+    def wait() -> Preprocessed:
+        failed = os.waitpid(pid, 0)[1]
+        with file:
+            file.seek(0)
+            found = file.read().decode(errors="replace")
+        return Preprocessed(None, found) if failed else Preprocessed(found)
+
+    return wait
+
+
+def _preprocess(build: Callable[[], object], file: IO[bytes]) -> NoReturn:
+    # What the compiler prints of this build is nobody's.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+    def end(found: str, status: int = 0) -> NoReturn:
+        file.write(found.encode(errors="replace"))
+        file.flush()
+        os._exit(status)
+
+    _watch.text, _watch.ends_with = None, end
+    try:
+        build()
+    except opencl().RuntimeError as exc:
+        end(str(exc), 1)
+    end("", 1)

@@ -196,6 +196,9 @@ class Compiled:
     """Writable device variables, in which launches could remember earlier launches."""
     unnamed: tuple[str, ...] = ()
     """Those of `globals` that no code names: constants of headers that a compiler keeps for nobody."""
+    telling: tuple[str, ...] = ()
+    """Words by which the source depends on where, when or as what it is compiled; see
+    `backends.telling_words`."""
     way: str = ""
     """How it was compiled, if the back end has several ways; other configurations begin with it."""
     then_entries: tuple[str, ...] = ()

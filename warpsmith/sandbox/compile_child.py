@@ -144,6 +144,7 @@ def _serve(
     reply = {"entry": result.entry, "facts": facts, "log": result.log[-MAX_LOG_CHARACTERS:]}
     reply["globals"] = list(result.globals)
     reply["unnamed"] = list(result.unnamed)
+    reply["telling"] = list(result.telling)
     reply["way"] = result.way
     reply["then_entries"] = list(result.then_entries)
     channel.send({**reply, "confined": confined}, [result.binary])

@@ -190,6 +190,7 @@ def _parse(reply: dict[str, Any], blobs: list[Received], private: Path) -> Compi
         log=log,
         globals=tuple(str(name) for name in reply["globals"]),
         unnamed=tuple(str(name) for name in reply["unnamed"]),
+        telling=tuple(str(word) for word in reply["telling"]),
         way=str(reply["way"]),
         then_entries=tuple(str(name) for name in reply["then_entries"]),
     )

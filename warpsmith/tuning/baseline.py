@@ -127,6 +127,7 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
         aa_widths=widths,
         cases=tuple(cases),
         globals=compiled.globals,
+        telling=compiled.telling,
         notes=(*in_part, *_notes(session, kernel, compiled, cases), *_left_out(time_left, faulty)),
         faulted=tuple(faulty.known),
         ceilings=_ceilings(session, timings) if session.inputs.defences.floor else None,

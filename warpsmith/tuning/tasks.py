@@ -89,6 +89,8 @@ class BaselineResult(Frozen):
     versions."""
     globals: tuple[str, ...] = ()
     """Device variables of the user's kernel; candidates may have the same."""
+    telling: tuple[str, ...] = ()
+    """Telling words of the user's kernel, as in `Compiled.telling`; candidates may use the same."""
     notes: tuple[str, ...] = ()
     """Circumstances that weaken the checks of this job."""
     faulted: tuple[dict[str, int], ...] = ()

@@ -17,6 +17,8 @@ class Defences:
     """First-time candidates and winners are compared in every element, not by sample."""
     globals: bool = True
     """Device variables that launches could use to remember earlier launches are refused."""
+    telling: bool = True
+    """Sources that depend on where, when or as what they are compiled are refused on CPUs."""
     timed_launches: bool = True
     """Outputs of a random timed launch are compared."""
     unspoiled: bool = True

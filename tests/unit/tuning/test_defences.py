@@ -23,7 +23,7 @@ from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks.extra_cases import MAX_NEIGHBOURS, neighbours
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.session.output_checks import CheckRules, check_run, undeclared_globals
+from warpsmith.tuning.session.output_checks import CheckRules, check_run, undeclared_globals, undeclared_words
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.tuning.timing.drift import DriftWatch, corrected
 from warpsmith.tuning.trials.first_trial import run_gate, run_trial
@@ -372,3 +372,20 @@ def test_device_variables_are_refused_unless_constant_or_the_users(
     configured = configured.model_copy(update={"kernel": kernel})
     compiled = Compiled(b"", "f", CompileFacts(), globals=symbols)
     assert (undeclared_globals(configured, compiled, frozenset(own)) is not None) is refused
+
+
+@pytest.mark.parametrize(
+    ("words", "own", "refused"),
+    [
+        ((), (), False),
+        (("__LINE__",), (), True),
+        (("__LINE__",), ("__LINE__", "__FILE__"), False),
+        (("__LINE__", "__DATE__"), ("__LINE__",), True),
+    ],
+)
+def test_a_candidate_tells_no_more_than_the_users_kernel(
+    words: tuple[str, ...], own: tuple[str, ...], refused: bool
+) -> None:
+    found = undeclared_words(Compiled(b"", "f", CompileFacts(), telling=words), frozenset(own))
+    assert (found is not None) is refused
+    assert found is None or words[-1] in found.reason

@@ -20,6 +20,8 @@ class BaselineKnowledge:
     """Typical size of outputs by workload key and name; see `ExpectedOutputs.sizes`."""
     own_globals: frozenset[str] = frozenset()
     """Device variables that the user's kernel has."""
+    own_telling: frozenset[str] = frozenset()
+    """Telling words that the user's kernel uses."""
     _cases: dict[tuple[str, Family, int], CheckedCase] = field(default_factory=dict)
 
     def learn(self, baseline: BaselineResult) -> None:
@@ -29,6 +31,7 @@ class BaselineKnowledge:
         }
         self.sizes = {w: c.sizes for (w, family, _), c in self._cases.items() if family is not Family.WORLD}
         self.own_globals = frozenset(baseline.globals)
+        self.own_telling = frozenset(baseline.telling)
         self.ceilings = baseline.ceilings
 
     @property

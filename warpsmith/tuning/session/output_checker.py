@@ -12,7 +12,13 @@ from warpsmith.domain.source_text import uses_atomics
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.session.expected_outputs import ExpectedOutputs
 from warpsmith.tuning.session.fair_cases import FairCases
-from warpsmith.tuning.session.output_checks import CheckResult, CheckRules, check_run, undeclared_globals
+from warpsmith.tuning.session.output_checks import (
+    CheckResult,
+    CheckRules,
+    check_run,
+    undeclared_globals,
+    undeclared_words,
+)
 from warpsmith.tuning.session.replaceable_child import ReplaceableChild
 from warpsmith.tuning.session.session_inputs import SessionInputs
 from warpsmith.tuning.session.session_ports import Case, CheckedLaunch, LoadedKernel
@@ -102,9 +108,11 @@ class OutputChecker:
 
     def binary_refusal(self, kernel: ConfiguredKernel, compiled: Compiled) -> Rejected | None:
         """Why a binary may not run; None if it may."""
-        if not self.inputs.defences.globals:
-            return None
-        return undeclared_globals(kernel, compiled, self.inputs.baseline.own_globals)
+        on, baseline = self.inputs.defences, self.inputs.baseline
+        refusal = undeclared_words(compiled, baseline.own_telling) if on.telling else None
+        if refusal is None and on.globals:
+            refusal = undeclared_globals(kernel, compiled, baseline.own_globals)
+        return refusal
 
 
 def is_wrong(found: CheckResult) -> bool:

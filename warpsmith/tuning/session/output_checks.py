@@ -218,6 +218,15 @@ def undeclared_globals(kernel: ConfiguredKernel, compiled: Compiled, own: frozen
     return Rejected(stage=Stage.COMPILE, reason=reason[:2000], facts=compiled.facts)
 
 
+def undeclared_words(compiled: Compiled, own: frozenset[str]) -> Rejected | None:
+    """A candidate's telling words that the user's kernel does not use."""
+    found = [word for word in compiled.telling if word not in own]
+    if not found:
+        return None
+    reason = f"depends on {found[0]}, so that it may be another kernel elsewhere, and your kernel does not"
+    return Rejected(stage=Stage.COMPILE, reason=reason, facts=compiled.facts)
+
+
 def kept_variables(kernel: ConfiguredKernel, compiled: Compiled) -> list[str]:
     """Device variables that the user's kernel may keep something in between launches.
 

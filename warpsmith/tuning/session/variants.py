@@ -75,6 +75,7 @@ def _joined(parts: Sequence[Outcome]) -> Outcome:
         facts,
         log="\n".join(r.reason for r in refused)[-MAX_LOG_CHARACTERS:],
         globals=tuple(sorted({name for p in compiled for name in p.globals})),
+        telling=tuple(sorted({word for p in compiled for word in p.telling})),
     )
 
 
