@@ -82,3 +82,23 @@ def test_results_that_cancel_or_are_far_below_zero_must_be_met() -> None:
 def test_integers_do_not_underflow() -> None:
     zeros = np.zeros(N, np.int64)
     assert isinstance(judged(zeros, np.ones(N, np.int32), dtype=Dtype.INT32, job=KERNEL), Rejected)
+
+
+def test_not_a_number_made_of_finite_inputs_refuses_nobody() -> None:
+    want = np.ones(N)
+    want[7] = np.nan
+    right = np.ones(N, np.float32)
+    assert not isinstance(judged(want, right), Rejected)
+    asked = scale_job().model_copy(update={"non_finite": True})
+    assert isinstance(judged(want, right, job=asked), Rejected)
+    assert isinstance(judged(want, right, Family.SPIKE), Rejected)
+
+
+def test_elements_beside_a_not_a_number_are_judged() -> None:
+    want = np.ones(N)
+    want[7] = np.nan
+    wrong = np.ones(N, np.float32)
+    wrong[8] = 2.0
+    assert isinstance(judged(want, wrong), Rejected)
+    wrong[8] = np.nan
+    assert isinstance(judged(want, wrong), Rejected)
