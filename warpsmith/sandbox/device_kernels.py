@@ -63,7 +63,8 @@ def is_complete(folder: Path) -> bool:
 def main(argument: dict[str, Any]) -> None:
     """Compile a part of the usual kernels into a folder, at leisure, in a process that runs no job's code."""
     take_channel()
-    os.nice(10)
+    # They take seconds of every core, and whatever a job does beside them comes first.
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     folder = Path(argument["folder"])
     folder.mkdir(parents=True, exist_ok=True)
     cupy: Any = importlib.import_module("cupy")
