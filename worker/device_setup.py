@@ -1,12 +1,12 @@
 """Assembles the real ports: compile pool, device children, reference child, searchers."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, Protocol
 
+from warpsmith.cores import usable_cores
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job
 from warpsmith.domain.space import Configuration
@@ -186,7 +186,7 @@ class RealDeviceSetup(PortsSetup):
         from warpsmith.sandbox.kept_children import KeptChildren
         from warpsmith.sandbox.ncu_host import profiler_for
 
-        workers = settings.compile_workers or os.cpu_count() or 1
+        workers = settings.compile_workers or usable_cores()
         pool = compile_pool(settings, workers)
         # More than one would take the cores from a kernel that another worker runs on them.
         pool.warm(device.backend, 1 if device.shares_host else None)

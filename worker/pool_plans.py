@@ -1,7 +1,6 @@
 """Plans the pools of a worker for the queues that it serves."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from db.message_names import (
     device_queue,
 )
 from warpsmith.child_environment import child_environment
+from warpsmith.cores import usable_cores
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.errors import Unavailable
 
@@ -72,7 +72,7 @@ def plan_pools(
     plans = [PoolPlan("light", light, max(2, concurrency))] if light else []
     if WEBHOOK_QUEUE in queues:
         plans.append(PoolPlan("webhooks", (WEBHOOK_QUEUE,), DELIVERIES, threads=True))
-    plans += _compilers(queues, devices, compile_workers or os.cpu_count() or 1, missing or {})
+    plans += _compilers(queues, devices, compile_workers or usable_cores(), missing or {})
     for number, device in enumerate(devices):
         name = device_queue(device.device_class)
         if ALL_DEVICES in queues or name in queues:

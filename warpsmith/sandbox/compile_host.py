@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import os
 import queue
 import re
 import time
@@ -15,6 +14,7 @@ from pydantic import ValidationError
 
 from warpsmith.backends.opencl_compile import POCL_CACHE
 from warpsmith.child_environment import child_environment, preloads
+from warpsmith.cores import usable_cores
 from warpsmith.domain.by_value_plan import parameters_of
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.headers import SENT
@@ -54,7 +54,7 @@ class CompilePool:
         include_dirs: Mapping[str, Path] | None = None,
         memory_bytes: int = 12 << 30,
     ) -> None:
-        count = workers or os.cpu_count() or 1
+        count = workers or usable_cores()
         self._count = count
         self._timeout_s = timeout_s
         self._patience = Patience(timeout_s)

@@ -2,7 +2,6 @@
 
 import importlib.metadata
 import importlib.util
-import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from queue import Empty, SimpleQueue
 import numpy as np
 
 from warpsmith.child_environment import child_environment, preloads
+from warpsmith.cores import usable_cores
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.plan import WorkloadPlan
 from warpsmith.errors import ChildDied, InvalidInput
@@ -128,7 +128,7 @@ class ReferenceRunner:
         elements = [sum(b.elements for b in plan.buffers) for plan in plans]
         room = memory_limit(self.memory_bytes) // max(1, ROOM * WIDE_BYTES * max(elements))
         work = 1 + sum(elements) // ELEMENTS_EACH
-        return max(1, min(self.children or len(os.sched_getaffinity(0)), len(plans), work, room))
+        return max(1, min(self.children or usable_cores(), len(plans), work, room))
 
     def _work_off(
         self, source: str, function: str, line: "SimpleQueue[tuple[int, ReferenceCase]]"

@@ -1,9 +1,10 @@
 """Long arrays worked on by several threads: NumPy lets other threads run during an operation on a piece."""
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
+
+from warpsmith.cores import usable_cores
 
 CHUNK_ELEMENTS = 1 << 17
 """Elements worked on at once, so that temporaries stay in a core's cache; with 2^22, each takes four times as
@@ -29,7 +30,7 @@ def in_spans(size: int, work: Callable[[slice], T]) -> list[T]:
         work: is called for several spans at once.
     """
     chunks = -(-size // CHUNK_ELEMENTS)
-    count = max(1, min(len(os.sched_getaffinity(0)) // CORES_SHARE, chunks // SPAN_CHUNKS))
+    count = max(1, min(usable_cores() // CORES_SHARE, chunks // SPAN_CHUNKS))
     length = -(-chunks // count) * CHUNK_ELEMENTS
     spans = [slice(begin, min(begin + length, size)) for begin in range(0, max(1, size), max(1, length))]
     if len(spans) == 1:

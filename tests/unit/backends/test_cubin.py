@@ -227,6 +227,35 @@ def test_a_variable_that_a_template_declares_is_refused(
     assert name in refused.reason
 
 
+PASTES = """#define HAS(member) template <class T> struct has_##member { static const bool value; };
+HAS(x);
+"""
+
+
+def test_a_constant_that_only_the_compiler_reads_is_allowed_beside_macros_that_make_names(
+    pool: CompilePool, own: Compiled
+) -> None:
+    """Such a macro of its headers cost FlashInfer each configuration with an unrolled loop."""
+    loop = "%s\nfor (int i = 0; i < n; i++) y[i] *= 2;"
+    text = SIZES % (f"{PASTES}constexpr int count = 4;", loop % "#pragma unroll count")
+    found = _compiled(pool, text, "f<256>", "nvrtc")
+    assert any("count" in name for name in found.globals)
+    assert undeclared_globals(kernel(Backend.CUDA, text), found, frozenset(own.globals)) is None
+
+
+@pytest.mark.parametrize(
+    "changing", ["__device__ int count;", "__device__ int count = 4; constexpr int counts = 4;"]
+)
+def test_a_variable_beside_macros_that_make_names_is_refused(
+    pool: CompilePool, own: Compiled, changing: str
+) -> None:
+    text = SIZES % (PASTES + changing, "")
+    found = _compiled(pool, text, "f<256>", "nvrtc")
+    refused = undeclared_globals(kernel(Backend.CUDA, text), found, frozenset(own.globals))
+    assert refused is not None
+    assert "count" in refused.reason
+
+
 PTX = """
 .visible .global .align 4 .u32 read;
 .weak .global .align 1 .u8 idle = 1;

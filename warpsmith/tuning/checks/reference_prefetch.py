@@ -1,13 +1,13 @@
 """Computes upcoming references on the host while the device is busy; they stand still during timings."""
 
 import itertools
-import os
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 
+from warpsmith.cores import usable_cores
 from warpsmith.domain.job import NumpyReference, Workload
 from warpsmith.domain.plan import WorkloadPlan
 from warpsmith.errors import ExpressionError, InvalidInput
@@ -41,7 +41,7 @@ class ReferencePrefetch:
 
     def __init__(self, inner: ReferencePort) -> None:
         self._inner = inner
-        self._at_once = max(1, len(os.sched_getaffinity(0)) // CORES_SHARE)
+        self._at_once = max(1, usable_cores() // CORES_SHARE)
         self._pool = ThreadPoolExecutor(1)
         self._resting = True
         self._quiet = 0

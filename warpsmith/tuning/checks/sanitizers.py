@@ -1,10 +1,10 @@
 """Runs winners under the platform's sanitizers, compared with the findings for the user's own kernel."""
 
 import logging
-import os
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from warpsmith.cores import usable_cores
 from warpsmith.domain.job import Workload
 from warpsmith.domain.launch_size import launch_size
 from warpsmith.domain.outcome import Rejected, Stage
@@ -64,7 +64,7 @@ class SanitizerCheck:
             return {place: self._inspected(*winners[place], own) for place in places}
 
         found: dict[int, dict[str, str] | Rejected] = {}
-        at_once = max(1, len(os.sched_getaffinity(0)) // CORES_EACH)
+        at_once = max(1, usable_cores() // CORES_EACH)
         with ThreadPoolExecutor(at_once, thread_name_prefix="sanitize") as threads:
             for part in threads.map(all_of, by_binary.values()):
                 found |= part

@@ -60,7 +60,9 @@ class DeclaredVariables:
     names: frozenset[str]
     """Variables that outlive a call, and other names that may be such."""
     constants: frozenset[str]
-    """Those whose every declaration is one of a constant."""
+    """Those whose every declaration is one of a constant; none unless `are_all_known`."""
+    seen_as_constants: frozenset[str]
+    """Those whose every declaration that is seen is one of a constant."""
     are_all_known: bool
     """False if the texts may declare others as well, by words that are put together of parts."""
 
@@ -151,8 +153,9 @@ class _Declarations:
         words, pastes = self._macros.reached(self._used_macros | (names & self._macros.names))
         self._changing |= words
         are_all_known = is_readable and self._are_all_known and not pastes
-        constants = self._constant - self._changing if are_all_known and not self._has_mutable else ()
-        return DeclaredVariables(frozenset(names | words), frozenset(constants), are_all_known)
+        seen = frozenset() if self._has_mutable else frozenset(self._constant - self._changing)
+        constants = seen if are_all_known else frozenset()
+        return DeclaredVariables(frozenset(names | words), constants, seen, are_all_known)
 
     def _add_macros(self, items: Sequence[Item], *, counts: bool) -> None:
         for n, item in enumerate(items):

@@ -265,14 +265,15 @@ def _is_number(text: str) -> bool:
 
 
 def _is_left_out(symbol: str, compiled: Compiled, declared: DeclaredVariables) -> bool:
-    """True of a toolkit's variable that the code never names, and that no text of the job declares."""
+    """True of a variable that the code never names: a constant of the job's texts, or a toolkit's variable.
+
+    That a constant of the same name may be declared otherwise, by words that are put together of parts, does
+    not count here: what is never named is memory that only the end of another variable reaches.
+    """
     name = variable_of(symbol)
-    return (
-        symbol in compiled.unnamed
-        and declared.are_all_known
-        and name.isascii()
-        and name not in declared.names
-    )
+    if symbol not in compiled.unnamed or not name.isascii():
+        return False
+    return name in declared.seen_as_constants or (declared.are_all_known and name not in declared.names)
 
 
 def _is_constant(kernel: ConfiguredKernel, symbol: str) -> bool:
