@@ -26,7 +26,7 @@ def unserved(session: Session, job: JobRow, limit_s: float) -> Unserved | None:
     if job.device_class is None:
         runs_on = Backend(job.backend).runs_on
         able = {d.backend for w in alive if job.backend not in w.unavailable for d in w.devices}
-        served, needs = runs_on in able, f"back end {job.backend}"
+        served, needs = not able.isdisjoint(runs_on), f"back end {job.backend}"
     else:
         served, needs = job.device_class in offered, f"device class {job.device_class}"
     if served:
@@ -48,5 +48,5 @@ def _reason(worker: WorkerRow, job: JobRow) -> str:
     if known is not None:
         return known.removeprefix(f"{job.backend}: ")
     aside = [f"{PUT_ASIDE}{fault}" for fault in worker.device_faults.values()]
-    others = sorted({d.device_class for d in worker.devices if d.backend is Backend(job.backend).runs_on})
+    others = sorted({d.device_class for d in worker.devices if d.backend in Backend(job.backend).runs_on})
     return aside[0] if aside else f"it has {', '.join(others)}" if others else NO_DEVICE

@@ -13,6 +13,7 @@ _CHILDREN = tuple(f"warpsmith.sandbox.{name}_child" for name in ("compile", "dev
 _BINDINGS = {
     Backend.CUDA: ("pycuda.driver", "cuda.bindings.driver", "cuda.bindings.nvrtc"),
     Backend.OPENCL: ("pyopencl",),
+    Backend.HIP: ("cuda.bindings.nvrtc",),
     Backend.TRITON: ("triton",),
 }
 
@@ -29,7 +30,7 @@ def child_environment(backend: Backend | None) -> dict[str, str]:
     """Environment variables for a child of that back end (None: a child that computes on the CPU only)."""
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
     names: tuple[str, ...] = ()
-    if backend in (Backend.CUDA, None):
+    if backend in (Backend.CUDA, Backend.HIP, None):
         names += _CUDA_NAMES
         environment |= {"CUDA_CACHE_DISABLE": "1", "CUDA_MODULE_LOADING": "EAGER"}
     if backend in (Backend.OPENCL, None):

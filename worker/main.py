@@ -118,7 +118,8 @@ def _serve(
             host = os.uname().nodename
             workers.register(worker_id, host, os.getpid(), VERSION, queues, devices, unavailable)
             workers.offer_compilations(worker_id, slots)
-        steward.begin(sorted(b.value for b in Backend if b.runs_on in {d.backend for d in devices}))
+        here = {d.backend for d in devices}
+        steward.begin(sorted(b.value for b in Backend if not here.isdisjoint(b.runs_on)))
         log.info("worker %s serves %s", worker_id, ", ".join(queues))
         while not stop.wait(TICK_S):
             if parent is not None and os.getppid() != parent:
@@ -207,7 +208,7 @@ def _probe(replay_dir: Path | None) -> tuple[Sequence[DeviceInfo], dict[str, str
 
     probe = probe_devices()
     missing = dict(probe.unavailable)
-    if not triton_version() and any(d.backend is Backend.TRITON.runs_on for d in probe.devices):
+    if not triton_version() and any(d.backend in Backend.TRITON.runs_on for d in probe.devices):
         missing[Backend.TRITON.value] = f"triton is missing; {advice('triton')}"
     return probe.devices, missing
 

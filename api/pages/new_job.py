@@ -32,7 +32,7 @@ from warpsmith.settings import Settings
 router = page_router()
 _READING = threading.Semaphore(2)
 """Sources are read by this process, which serves others meanwhile."""
-LANGUAGES = (Backend.CUDA, Backend.OPENCL)
+LANGUAGES = (Backend.CUDA, Backend.OPENCL, Backend.HIP)
 
 
 @dataclass(frozen=True)

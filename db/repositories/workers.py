@@ -139,7 +139,7 @@ class WorkerRepository:
     def of_backend(self, backend: str) -> Sequence[DeviceInfo]:
         """Devices that living workers offer for a back end."""
         runs_on, alive = Backend(backend).runs_on, self.seen_lately(ALIVE_S)
-        return [d for w in alive if backend not in w.unavailable for d in w.devices if d.backend is runs_on]
+        return [d for w in alive if backend not in w.unavailable for d in w.devices if d.backend in runs_on]
 
     def devices(self, device_class: str) -> int:
         """Number of devices of a class that living workers offer; two workers may share one."""

@@ -31,6 +31,11 @@ def compile_cuda(request: CompileRequest) -> Compiled | Rejected:
     if bad:
         option, why = next(iter(bad.items()))
         return Rejected(stage=Stage.COMPILE, reason=f"option {option!r} {why}"[:2000])
+    return compile_checked(request)
+
+
+def compile_checked(request: CompileRequest) -> Compiled | Rejected:
+    """Compile a request whose options have been looked at."""
     if request.compiler == "nvcc":
         return _finished(compile_nvcc(request), request, CompileWay.NVCC)
     return _by_nvrtc(request)

@@ -27,6 +27,7 @@ def compile_nvcc(request: CompileRequest) -> Cubin | Rejected:
     if not any("std=" in option for option in request.options):
         command.append("-std=c++17")
     command += [f"-I{path}" for path in request.include_dirs]
+    command += ["-include", request.before] if request.before else []
     done = subprocess.run(
         [*command, "kernel.cu"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
     )

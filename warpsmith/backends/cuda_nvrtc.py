@@ -91,13 +91,20 @@ def _options(request: CompileRequest, way: CompileWay) -> list[str]:
         options.append("--std=c++17")
     # The project's own headers come first, and then ours, one of which stands in for one of the toolkit.
     options += [f"-I{path}" for path in (*request.include_dirs, HEADERS, *toolkit_includes())]
-    return [*options, *_OPTIONS[way]]
+    before = [f"--pre-include={request.before}"] if request.before else []
+    return [*options, *_OPTIONS[way], *before]
 
 
 def _log(nvrtc: Any, program: Any) -> str:
     log = _bytes(nvrtc, program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
     # The front end's part and the assembler's each end in a zero byte.
-    return log.decode(errors="replace").replace("\0", "\n").strip().replace(f"{HEADERS}/", "")
+    return (
+        log.decode(errors="replace")
+        .replace("\0", "\n")
+        .strip()
+        .replace(f"{HEADERS}/", "")
+        .replace(f"{HEADERS.parent}/", "")
+    )
 
 
 def _bytes(nvrtc: Any, program: Any, size_of: Callable[..., Any], read: Callable[..., Any]) -> bytes:

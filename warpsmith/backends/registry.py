@@ -10,6 +10,7 @@ from warpsmith.errors import Unavailable
 _MODULES = {
     Backend.CUDA: "warpsmith.backends.cuda",
     Backend.OPENCL: "warpsmith.backends.opencl",
+    Backend.HIP: "warpsmith.backends.hip",
     Backend.TRITON: "warpsmith.backends.triton",
 }
 
@@ -21,5 +22,5 @@ def backend_module(backend: Backend) -> BackendModule:
         Unavailable: no module for it exists.
     """
     if backend not in _MODULES:
-        raise Unavailable(f"back end {backend.value} is not supported yet; use cuda, opencl or triton")
+        raise Unavailable(f"back end {backend.value} is not supported yet; use cuda, opencl, hip or triton")
     return cast(BackendModule, import_module(_MODULES[backend]))

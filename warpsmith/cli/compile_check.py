@@ -60,7 +60,7 @@ def check_compilation(
     from warpsmith.sandbox.compile_host import CompilePool
 
     backend = job.kernel.backend
-    device = devices[0] if devices else any_cuda_device(arch) if backend.runs_on is Backend.CUDA else None
+    device = devices[0] if devices else any_cuda_device(arch) if Backend.CUDA in backend.runs_on else None
     if device is None:
         return CompileCheck("", (Finding("kernel.backend", f"not compiled: {lacking}", is_error=False),))
     own = Template(kernel=job.kernel, space=job.space)
@@ -139,7 +139,7 @@ class Compiler:
         self, template: Template, workloads: Sequence[Workload] = ()
     ) -> Compiled | Rejected | None:
         """A template with its defaults; None if nothing here can compile it."""
-        if template.kernel.backend.runs_on is Backend.CUDA:
+        if Backend.CUDA in template.kernel.backend.runs_on:
             device: DeviceInfo | None = any_cuda_device(self.arch)
         else:
             device = next((d for d in self.devices if d.backend is template.kernel.backend), None)

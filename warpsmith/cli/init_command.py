@@ -16,14 +16,12 @@ from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
 from warpsmith.shell_words import shell_path
 
-_BACKENDS = (Backend.CUDA, Backend.OPENCL, Backend.TRITON)
+_BACKENDS = (Backend.CUDA, Backend.OPENCL, Backend.HIP, Backend.TRITON)
 
 
 def _backend(name: str) -> Backend:
-    if name == Backend.HIP:
-        raise typer.BadParameter("HIP is not supported yet; a job is of cuda, opencl or triton")
     if name not in _BACKENDS:
-        raise typer.BadParameter(f"{name!r} is not cuda, opencl or triton")
+        raise typer.BadParameter(f"{name!r} is not cuda, opencl, hip or triton")
     return Backend(name)
 
 
@@ -48,7 +46,7 @@ def init(
         Backend | None,
         typer.Option(
             parser=_backend,
-            metavar="cuda|opencl|triton",
+            metavar="cuda|opencl|hip|triton",
             help="Needed if neither the file's ending nor its text shows it.",
         ),
     ] = None,
@@ -178,8 +176,6 @@ def _refuse(paths: Sequence[Path]) -> None:
         if _is_job(path):
             words = f"{path} is a job file already; run: warpsmith validate {shell_path(path)}"
             raise InvalidInput("source", words)
-        if path.suffix == ".hip":
-            raise InvalidInput("source", f"{path}: HIP is not supported yet; a job is of cuda or opencl")
 
 
 def _is_job(path: Path) -> bool:

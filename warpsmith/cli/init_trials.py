@@ -7,7 +7,6 @@ from pathlib import Path
 
 from warpsmith.cli.init import Wanted, skeleton, skeleton_job, with_switches
 from warpsmith.cli.init_extraction import Compile, taken_skeleton, with_near_values
-from warpsmith.domain.device import Backend
 from warpsmith.domain.headers import path_problem
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Rejected
@@ -81,7 +80,7 @@ def _whole(
 
 def _next(trial: _Trial, refused: Rejected, job: Job) -> _Trial | None:
     """What to try after a refusal; None if nothing is left."""
-    if job.kernel.backend is not Backend.CUDA:
+    if not job.kernel.backend.has_cuda_words:
         return None
     wanted = trial.wanted
     found = _MISSING.search(refused.reason)

@@ -80,7 +80,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _kernels(path: Path, wanted: Wanted) -> Iterator[ListedKernel]:
-    if not path.is_file() or path.suffix == ".hip":
+    if not path.is_file():
         return
     if path.stat().st_size > MAX_FILE_BYTES:
         raise InvalidInput("", f"has more than {MAX_FILE_BYTES >> 20} MiB")

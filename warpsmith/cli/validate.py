@@ -25,7 +25,7 @@ from warpsmith.temporary_folder import temporary_folder
 
 _GIVEN = re.compile(r"kernel\.cl(?=:\d)|kernel\.cu(?=[(:]\d)|<source>(?=:\d)")
 """Names under which compilers report the source."""
-_RUNS = (Backend.CUDA, Backend.OPENCL, Backend.TRITON)
+_RUNS = (Backend.CUDA, Backend.OPENCL, Backend.HIP, Backend.TRITON)
 
 
 @dataclass
@@ -100,7 +100,7 @@ def _look(report: Report, job: Job, wishes: Wishes) -> None:
         checked = check_reference(job, scope)
         report.reference = checked.note
         report.findings += [checked.finding] if checked.finding else []
-    if not scope and job.kernel.backend.runs_on is Backend.CUDA:
+    if not scope and Backend.CUDA in job.kernel.backend.runs_on:
         scope = any_cuda_device(wishes.arch).scope()
     _rules(report, job, wishes.settings, scope)
     if wishes.compiles and report.valid:
@@ -122,10 +122,10 @@ def _devices(backend: Backend, ask: Callable[[], Probe]) -> tuple[Sequence[Devic
         probe = ask()
     except ChildDied as exc:
         return (), f"asking for devices failed: {exc}"
-    found = tuple(d for d in probe.devices if d.backend is backend.runs_on)
+    found = tuple(d for d in probe.devices if d.backend in backend.runs_on)
     if found:
         return found, ""
-    name = backend.runs_on.value
+    name = backend.runs_on[-1].value
     return (), probe.unavailable.get(name, f"no {name} device was found")
 
 

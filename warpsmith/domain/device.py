@@ -18,9 +18,17 @@ class Backend(StrEnum):
     """Recorded timings: nothing is compiled, run or checked. For tests of the service only."""
 
     @property
-    def runs_on(self) -> "Backend":
-        """The back end of the devices that run it: Triton's binaries are CUDA's."""
-        return Backend.CUDA if self is Backend.TRITON else self
+    def runs_on(self) -> tuple["Backend", ...]:
+        """The back ends of the devices that run it: Triton's binaries are CUDA's, and HIP has a way there."""
+        return _RUN_ON.get(self, (self,))
+
+    @property
+    def has_cuda_words(self) -> bool:
+        """True if sources are C++ with `__global__`, `threadIdx` and `__shared__`."""
+        return self in (Backend.CUDA, Backend.HIP)
+
+
+_RUN_ON = {Backend.TRITON: (Backend.CUDA,), Backend.HIP: (Backend.HIP, Backend.CUDA)}
 
 
 class DeviceLimits(Frozen):
@@ -73,7 +81,7 @@ class DeviceInfo(Frozen):
     name: str
     driver: str
     architecture: str
-    """`sm_90` for CUDA; the OpenCL C version for OpenCL."""
+    """`sm_90` for CUDA; `gfx942` for HIP on AMD; the OpenCL C version for OpenCL."""
     limits: DeviceLimits
     shares_host: bool = False
     """True if kernels run on the host's own cores; nothing may then compile during a timing."""

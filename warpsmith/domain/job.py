@@ -329,7 +329,7 @@ class Job(Frozen):
         field, instead = ("metric", "use time") if for_it else ("energy", "use false")
         if self.kernel.launches:
             raise ValueError(f"objective.{field}: the energy of a sequence is not measured yet; {instead}")
-        if self.kernel.backend.runs_on is not Backend.CUDA:
+        if Backend.CUDA not in self.kernel.backend.runs_on:
             backend = self.kernel.backend.value
             raise ValueError(f"objective.{field}: {backend} reports no energy; {instead}, or backend cuda")
         for argument in self.kernel.declared:

@@ -34,7 +34,7 @@ def _of_struct(field: Field, name: str, backend: Backend) -> Iterator[str]:
 def _of_members(type_name: str, fields: Sequence[Field], name: str, backend: Backend) -> Iterator[str]:
     for field, offset in zip(fields, offsets(fields, backend), strict=True):
         place = f"__builtin_offsetof({type_name}, {field.name})"
-        if backend is Backend.CUDA:
+        if backend.has_cuda_words:
             # NVRTC has no __builtin_offsetof, and neither compiler's macro of that name is a constant.
             place = f"__INTADDR__(&(({type_name}*)0)->{field.name})"
         yield _check(f"{place} == {offset}", f"{name}.{field.name} is at byte {offset} in the job", backend)

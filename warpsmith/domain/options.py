@@ -17,6 +17,14 @@ _PATTERNS: dict[Backend, tuple[str, ...]] = {
         r"--expt-extended-lambda",
         r"-D[A-Za-z_]\w{0,63}(=[A-Za-z0-9_.+-]{0,64})?",
     ),
+    Backend.HIP: (
+        r"-ffast-math",
+        r"-ffp-contract=(fast|on|off)",
+        r"-fno-(fast-math|math-errno|signed-zeros)",
+        r"--?std=c\+\+(11|14|17|20)",
+        r"-O[123]",
+        r"-D[A-Za-z_]\w{0,63}(=[A-Za-z0-9_.+-]{0,64})?",
+    ),
     Backend.OPENCL: (
         r"-cl-(single-precision-constant|denorms-are-zero|fp32-correctly-rounded-divide-sqrt)",
         r"-cl-(mad-enable|no-signed-zeros|unsafe-math-optimizations|finite-math-only|fast-relaxed-math)",

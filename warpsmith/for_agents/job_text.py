@@ -13,7 +13,7 @@ from warpsmith.job_checks.all_findings import source_findings
 from warpsmith.job_checks.finding import Finding
 from warpsmith.jobfile import InvalidJob, JobFile, placed
 
-SUFFIXES = {Backend.CUDA: "cu", Backend.OPENCL: "cl", Backend.TRITON: "py"}
+SUFFIXES = {Backend.CUDA: "cu", Backend.OPENCL: "cl", Backend.HIP: "hip", Backend.TRITON: "py"}
 _JOB = Path("job.yaml")
 MAX_CHARACTERS = 1 << 20
 

@@ -34,7 +34,7 @@ def idle_threads(
         device: limits of a device by name; empty: unknown.
         include_dirs: as of `make_template`.
     """
-    if job.kernel.backend in (Backend.CUDA, Backend.OPENCL):
+    if job.kernel.backend is Backend.OPENCL or job.kernel.backend.has_cuda_words:
         yield from of_each_launch(job, lambda alone: _of_launch(alone, device, include_dirs))
 
 

@@ -24,10 +24,12 @@ _AGAIN = re.compile(r"\b(?:for|while|do|goto)\b|\bvstore\w*|\bmem(?:cpy|set)\b|\
 _OTHER_AXES = {
     Backend.OPENCL: re.compile(r"\bget_(?:global|group|local)_id\s*\(\s*([12])\s*\)"),
     Backend.CUDA: re.compile(r"\b(?:blockIdx|threadIdx)\s*\.\s*([yz])\b"),
+    Backend.HIP: re.compile(r"\b(?:(?:blockIdx|threadIdx)\s*\.\s*|hip(?:Block|Thread)Idx_)([yz])\b"),
 }
 _OTHER_AXES_OF_GRID = {
     Backend.OPENCL: re.compile(r"\bget_(?:global|group)_id\s*\(\s*([12])\s*\)"),
     Backend.CUDA: re.compile(r"\bblockIdx\s*\.\s*([yz])\b"),
+    Backend.HIP: re.compile(r"\b(?:blockIdx\s*\.\s*|hipBlockIdx_)([yz])\b"),
 }
 _WORDS = re.compile(r"\b[A-Za-z_]\w*\s*\(")
 
@@ -75,7 +77,7 @@ def _of_launch(job: Job, devices: Sequence[DeviceInfo]) -> Iterator[Finding]:
 
 def _limits(backend: Backend, devices: Sequence[DeviceInfo]) -> list[_Limits]:
     known = [_of(d.limits, d.name) for d in devices]
-    return known or ([_CUDA] if backend.runs_on is Backend.CUDA else [])
+    return known or ([_CUDA] if Backend.CUDA in backend.runs_on else [])
 
 
 def _of(limits: DeviceLimits, name: str) -> _Limits:
@@ -171,7 +173,11 @@ def _axes_used(kernels: Sequence[KernelDefinition], pattern: "re.Pattern[str]") 
 
 def _plain(job: Job) -> KernelDefinition | None:
     """The kernel, if every thread runs each statement at most once and calls no function; else None."""
-    if job.kernel.source is None or job.kernel.backend not in (Backend.CUDA, Backend.OPENCL):
+    if (
+        job.kernel.source is None
+        or job.kernel.backend is Backend.TRITON
+        or job.kernel.backend is Backend.REPLAY
+    ):
         return None
     text = job.kernel.source
     dialect = Dialect.from_backend(job.kernel.backend)

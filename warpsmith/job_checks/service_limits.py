@@ -12,8 +12,6 @@ from warpsmith.settings import Settings
 def service_findings(job: Job, settings: Settings) -> Iterator[Finding]:
     """Findings for everything that a service with these settings refuses."""
     kernel = job.kernel
-    if kernel.backend is Backend.HIP:
-        yield Finding("kernel.backend", "hip is not supported yet; use cuda, opencl or triton")
     if kernel.backend is Backend.REPLAY:
         yield from _replay(job, settings)
     if kernel.source is None:
@@ -29,10 +27,9 @@ def service_findings(job: Job, settings: Settings) -> Iterator[Finding]:
             known = ", ".join(sorted(permitted)) or "none"
             words = f"{name!r} is not permitted by the operator; permitted: {known}"
             yield Finding(f"kernel.includes.{index}", words)
-    if kernel.backend is not Backend.HIP:
-        for index, option in enumerate(kernel.options):
-            for words in refused_options(kernel.backend, [option]).values():
-                yield Finding(f"kernel.options.{index}", f"{option!r} {words}")
+    for index, option in enumerate(kernel.options):
+        for words in refused_options(kernel.backend, [option]).values():
+            yield Finding(f"kernel.options.{index}", f"{option!r} {words}")
     yield from _agents(job, settings)
 
 

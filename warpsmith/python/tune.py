@@ -21,7 +21,12 @@ from warpsmith.python.progress import Progress, shown
 from warpsmith.python.result import Result
 from warpsmith.settings import settings
 
-_LIBRARIES = {Backend.OPENCL: "pyopencl", Backend.CUDA: "pycuda", Backend.TRITON: "triton"}
+_LIBRARIES = {
+    Backend.OPENCL: "pyopencl",
+    Backend.CUDA: "pycuda",
+    Backend.HIP: "pycuda",
+    Backend.TRITON: "triton",
+}
 """Top-level modules that a back end needs on this machine, each of the extra of its name."""
 
 

@@ -144,7 +144,7 @@ def _environment() -> Environment:
 
 
 _LEXERS = {Backend.OPENCL: CLexer, Backend.TRITON: PythonLexer}
-_ENDINGS = {Backend.OPENCL: "cl", Backend.TRITON: "py"}
+_ENDINGS = {Backend.OPENCL: "cl", Backend.HIP: "hip", Backend.TRITON: "py"}
 
 
 class _Source:

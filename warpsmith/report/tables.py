@@ -153,7 +153,7 @@ def energy_rows(result: JobResult) -> Iterator[tuple[str, ...]]:
 def energy_words(result: JobResult) -> str:
     """Why a CUDA result has no energies, in a sentence; empty if it has, or if nothing was compared."""
     runs_on = result.job.kernel.backend.runs_on
-    if not result.comparisons or runs_on is not Backend.CUDA or list(energy_rows(result)):
+    if not result.comparisons or Backend.CUDA not in runs_on or list(energy_rows(result)):
         return ""
     if result.job.objective.measures_energy:
         return "Energy was not measured: the device does not report it."

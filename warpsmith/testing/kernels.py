@@ -70,7 +70,7 @@ _BODIES: dict[Behaviour, str] = {
 
 def source(backend: Backend, behaviour: Behaviour) -> str:
     """The text of a kernel `f` of x, y and n."""
-    if backend is Backend.CUDA:
+    if backend.has_cuda_words:
         head = 'extern "C" __global__ void f(const float* x, float* y, const int n) {'
         place, address_space = "blockIdx.x * blockDim.x + threadIdx.x", ""
     else:

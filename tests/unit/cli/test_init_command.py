@@ -73,9 +73,7 @@ def test_a_target_in_no_folder_is_refused_before_anything_is_written(
         (["validate", "k.cl"], "run: warpsmith init k.cl"),
         (["init", "job.yaml"], "job.yaml is a job file already; run: warpsmith validate job.yaml"),
         (["init", "job.json"], "job.json is a job file already; run: warpsmith validate job.json"),
-        (["init", "k.cl", "--backend", "hip"], "HIP is not supported yet"),
-        (["init", "k.cl", "--backend", "replay"], "'replay' is not cuda, opencl or triton"),
-        (["init", "k.hip"], "HIP is not supported yet"),
+        (["init", "k.cl", "--backend", "replay"], "'replay' is not cuda, opencl, hip or triton"),
         (["validate", "job.yaml", "-I", "absent"], "'absent' does not exist"),
         (["validate", "twice.yaml"], "budget stands in lines 2 and 3"),
     ],
@@ -83,8 +81,7 @@ def test_a_target_in_no_folder_is_refused_before_anything_is_written(
 def test_what_a_command_cannot_take_is_named(
     here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
-    for name in ("k.cl", "k.hip"):
-        Path(name).write_text(SCALE_SOURCE)
+    Path("k.cl").write_text(SCALE_SOURCE)
     Path("job.yaml").write_text("name: x\n")
     Path("job.json").write_text('{"kernel": {}, "workloads": []}')
     Path("twice.yaml").write_text("name: x\nbudget: {}\nbudget: {}\n")
@@ -97,7 +94,7 @@ def test_what_a_command_cannot_take_is_named(
 def test_help_offers_only_what_init_takes(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = ran(capsys, "init", "--help")
     assert code == 0
-    assert "cuda|opencl" in out and "hip" not in out and "replay" not in out
+    assert "cuda|opencl|hip|triton" in out and "replay" not in out
 
 
 def test_a_local_service_that_is_away_says_how_to_start_it(capsys: pytest.CaptureFixture[str]) -> None:

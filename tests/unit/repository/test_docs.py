@@ -89,7 +89,7 @@ MISTAKES: tuple[tuple[str, Any], ...] = (
     ("objective", {"metric": "energy"}),
     ("budget", {"trials": 0}),
     ("seed", -1),
-    ("kernel.backend", "hip"),
+    ("kernel.backend", "replay"),
     ("kernel.source_file", "scale.cl"),
     ("kernel.entry", ""),
     ("kernel.options", ["-o/x"]),
