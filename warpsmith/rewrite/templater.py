@@ -17,6 +17,7 @@ from warpsmith.rewrite.form.usual_spelling import usually_spelt
 from warpsmith.rewrite.rules import ALL_RULES, LAST_RULES, RULES, Declined, Draft, Rule
 from warpsmith.rewrite.source.dead_branches import without_dead_branches
 from warpsmith.rewrite.source.foreign_platforms import without_foreign_platforms
+from warpsmith.rewrite.source.hip_coordinates import with_coordinates_of_cuda
 from warpsmith.rewrite.source.included_headers import Library, included, inline_header_of
 from warpsmith.rewrite.source.syntax_tree import entry_name
 from warpsmith.rewrite.source.work_limit import TooMuchWork, limited_work
@@ -283,9 +284,11 @@ def _live(draft: Draft) -> Draft:
 
     As it is if the kernel is not found.
     """
-    if not draft.is_opencl:
+    if draft.kernel.backend is Backend.CUDA:
         options, text = draft.kernel.options, draft.kernel.text
         draft = _with_text(draft, without_foreign_platforms(text, options, draft.library))
+    elif draft.kernel.backend is Backend.HIP:
+        draft = _with_text(draft, with_coordinates_of_cuda(draft.kernel.text))
     try:
         return _with_text(draft, without_dead_branches(draft.source))
     except (LookupError, *TOO_MUCH):

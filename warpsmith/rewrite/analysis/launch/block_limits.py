@@ -7,7 +7,8 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.operations import both_ways, operands, operator
-from warpsmith.rewrite.analysis.threads.block_places import WARP, mentions
+from warpsmith.rewrite.analysis.threads.block_places import mentions
+from warpsmith.rewrite.analysis.threads.warp_width import WARP, is_warp_width, widest_warp
 from warpsmith.rewrite.analysis.values.constant_values import constant_value
 from warpsmith.rewrite.source.syntax_tree import LOOPS, Source, Variable, ancestors, find, strip
 
@@ -15,8 +16,6 @@ _EXCHANGES = re.compile(
     r"__shfl|^__reduce_\w+_sync$|^warp_?reduce|^sub_group_(?:reduce|shuffle|broadcast|scan)"
 )
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(((?:[^()]|\([^()]*\))*)\)")
-_FULL = WARP // 2
-"""First distance of a sum over a whole warp."""
 
 
 def head_of(source: Source) -> str:
@@ -56,16 +55,16 @@ def own_limit(facts: Facts, parameters: frozenset[str]) -> str | None:
     return str(value)
 
 
-def divisors(facts: Facts, axis: str) -> Iterator[int]:
-    """Constants by which the kernel divides the block's extent along an axis."""
+def divisors(facts: Facts, axis: str) -> Iterator[int | str]:
+    """What the kernel divides the block's extent along an axis by: constants, or the width of a warp."""
     for n in _expressions(facts):
         left, right = operands(n)
         if operator(n) in ("/", "%", ">>") and facts.coordinate(left) == f"bdim.{axis}":
-            value = (
-                WARP
-                if facts.source.of(right) == "warpSize"
-                else constant_value(facts, facts.source.of(right))
-            )
+            text = facts.source.of(right)
+            if text == "warpSize" and operator(n) != ">>":
+                yield WARP if is_warp_width(text, facts.source.backend) else "device.warp_size"
+                continue
+            value = constant_value(facts, text)
             if value is not None and 0 < value <= 1024:
                 yield 1 << value if operator(n) == ">>" and value < 11 else value
 
@@ -97,12 +96,12 @@ def _why_one_warp(facts: Facts, axis: str) -> str:
     if not calls:
         return ""
     extent = facts.block[AXES.index(axis)]
-    if axis == "x" and extent.isdecimal() and int(extent) <= WARP:
+    if axis == "x" and extent.isdecimal() and int(extent) <= widest_warp(facts.source.backend):
         return f"`{facts.source.callee(calls[0])}` exchanges values of a warp, and the block is one"
     combined = any(v.is_shared and v.is_array for v in facts.source.variables)
     for call in calls if combined else ():
         distance = _distance(facts, call)
-        if distance is not None and distance < _FULL:
+        if distance is not None and 2 * distance < widest_warp(facts.source.backend):
             return f"`{facts.source.of(call)[:60]}` sums over a fixed number of lanes"
     return ""
 
@@ -115,7 +114,7 @@ def _distance(facts: Facts, call: Node) -> int | None:
         return None
     offset, *widths = arguments[place : place + 2]
     width = constant_value(facts, facts.source.of(widths[0])) if widths else None
-    if width is not None and width < WARP:
+    if width is not None and width < widest_warp(facts.source.backend):
         return width // 2
     if constant_value(facts, facts.source.of(strip(offset))) is None:
         return _first_distance(facts, strip(offset))

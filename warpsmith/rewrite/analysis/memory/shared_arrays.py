@@ -5,9 +5,11 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from warpsmith.domain.device import Backend
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
 from warpsmith.rewrite.analysis.operations import both_ways, element_of, operands, operator
-from warpsmith.rewrite.analysis.threads.block_places import WARP, is_warp_size, is_warps, resolved
+from warpsmith.rewrite.analysis.threads.block_places import is_warp_size, is_warps, resolved
+from warpsmith.rewrite.analysis.threads.warp_width import WARP
 from warpsmith.rewrite.analysis.values.constant_values import constant_value
 from warpsmith.rewrite.reader.declarations.named_constants import find_constants, integer_value
 from warpsmith.rewrite.source.reference_parameters import parameters_of
@@ -23,6 +25,8 @@ _SINGLE = re.compile(
 _CUB = r"\busing\s+{}\s*=\s*(?:::)?cub::BlockReduce\s*<([^;<>]*)>\s*;"
 _CUB_CALLS = {"Reduce": 3, "Sum": 2}
 """Reductions of CUB that take the number of threads last, and how many arguments they have then."""
+_LAST_LANES = {Backend.CUDA: (WARP - 1, WARP)}
+"""Numbers that a lane or warp may be compared with where all warps have one width: the last lane, and it."""
 _COMPARES = ("<", "<=", ">", ">=", "==", "!=")
 
 
@@ -194,7 +198,7 @@ def _fixed_warp(facts: Facts) -> str:
             for a, b in both_ways(n):
                 number = _constant(facts, b)
                 placed = is_warps(facts, a, "tid") or _is_lane(facts, a)
-                if placed and number not in (None, 0, WARP - 1, WARP):
+                if placed and number not in (None, 0, *_LAST_LANES.get(facts.source.backend, ())):
                     return f"`{facts.source.of(n)}` may stand for a fixed number of warps"
     return ""
 

@@ -11,7 +11,6 @@ from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import both_ways, object_of, operands, operator
 from warpsmith.rewrite.source.syntax_tree import Variable, ancestors, find, strip
 
-WARP = 32
 _WARP_WORDS = {"/": ("32", "warpSize"), ">>": ("5",), "%": ("32", "warpSize"), "&": ("31", "0x1f")}
 _GROUP_SIZES = re.compile(r"^(?:num_threads|size|group_dim|dim_threads|group_index)$")
 MOST_STEPS = 8

@@ -7,9 +7,9 @@ from tree_sitter import Node
 
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.operations import both_ways, object_of, operands, operator
+from warpsmith.rewrite.analysis.threads.warp_width import WARP, is_warp_width
 from warpsmith.rewrite.source.syntax_tree import ancestors, find, strip
 
-WARP = 32
 _DEEPEST = 8
 
 
@@ -135,7 +135,7 @@ def constant(facts: Facts, node: Node, depth: int = 0) -> int | None:
         return WARP
     if node.type != "identifier" or facts.variable(node) is not None or depth > _DEEPEST:
         return None
-    if text == "warpSize":
+    if is_warp_width(text, facts.source.backend):
         return WARP
     bodies = re.findall(rf"(?m)^[ \t]*#[ \t]*define[ \t]+{text}[ \t]+(.*?)[ \t]*$", facts.source.text)
     numbers = {body.strip("()").rstrip("uUlL") for body in bodies} or {facts.source.template_argument(text)}

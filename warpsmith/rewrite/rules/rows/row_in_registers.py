@@ -8,7 +8,8 @@ from warpsmith.rewrite.analysis.indices.index_bounds import expression_of, parse
 from warpsmith.rewrite.analysis.kernel_facts import AXES
 from warpsmith.rewrite.analysis.memory.kept_rounds import kept_rounds
 from warpsmith.rewrite.analysis.memory.repeated_rows import Chain, chain_of
-from warpsmith.rewrite.analysis.threads.thread_teams import WARP, Team
+from warpsmith.rewrite.analysis.threads.thread_teams import Team
+from warpsmith.rewrite.analysis.threads.warp_width import WARP
 from warpsmith.rewrite.bodies.kept_rounds_body import kept_rounds_body
 from warpsmith.rewrite.bodies.kept_row_body import CUDA, KEEP, OPENCL, PACK, KeptRowText
 

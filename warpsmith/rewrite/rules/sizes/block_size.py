@@ -16,7 +16,8 @@ from warpsmith.rewrite.analysis.launch.grid_places import Follows, follows, is_g
 from warpsmith.rewrite.analysis.memory.shared_arrays import LARGEST, room
 from warpsmith.rewrite.analysis.memory.shared_places import why_places_not
 from warpsmith.rewrite.analysis.operations import both_ways, operands, operator
-from warpsmith.rewrite.analysis.threads.block_places import WARP, Unit
+from warpsmith.rewrite.analysis.threads.block_places import Unit
+from warpsmith.rewrite.analysis.threads.warp_width import WARP, launches_by_warps
 from warpsmith.rewrite.analysis.values.constant_values import constant_value
 from warpsmith.rewrite.bodies.block_memory import (
     fits,
@@ -123,7 +124,7 @@ def _divided(facts: Facts, extents: list[_Extent]) -> list[Constraint]:
     """Constraints for extents that the kernel divides by a number, such as that of a warp."""
     found = []
     for e in extents:
-        for number in sorted(set(divisors(facts, e.axis)) - {1}):
+        for number in sorted(set(divisors(facts, e.axis)) - {1}, key=_numbers_first):
             kept = f"{e.name} == {e.text}" if e.is_number else f"{e.name} == 0"
             expression = Expression(f"{kept} or {e.name} % {number} == 0")
             found.append(
@@ -132,6 +133,10 @@ def _divided(facts: Facts, extents: list[_Extent]) -> list[Constraint]:
                 )
             )
     return found
+
+
+def _numbers_first(divisor: int | str) -> tuple[bool, int, str]:
+    return (True, 0, divisor) if isinstance(divisor, str) else (False, divisor, "")
 
 
 def _product(launch: Launch) -> str:
@@ -167,6 +172,11 @@ def _lifted(draft: Draft, extents: list[_Extent], threads: int) -> Draft | Decli
     for e in extents:
         block[e.number] = Expression(e.extent)
         if e.follows is not None:
+            if e.follows.unit is Unit.WARPS and not launches_by_warps(
+                draft.kernel.text, draft.kernel.backend
+            ):
+                words = "the grid counts warps, whose width is the device's, and the launch does not know it"
+                return Declined(DeclineCode.LAUNCH, words)
             n = AXES.index(e.follows.axis)
             text = grid[n].text if n < len(grid) else ""
             made = _following(text, int(e.text), e.name, e.follows.unit) or _as_many(draft, e, text)

@@ -13,7 +13,8 @@ from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule, all_
 from warpsmith.rewrite.analysis.kernel_facts import AXES, Facts
 from warpsmith.rewrite.analysis.launch.constant_uses import Constant, constants, meaning, uses
 from warpsmith.rewrite.analysis.loops.strided_loops import changed_variables
-from warpsmith.rewrite.analysis.threads.block_places import WARP, only_warps
+from warpsmith.rewrite.analysis.threads.block_places import only_warps
+from warpsmith.rewrite.analysis.threads.warp_width import WARP, launches_by_warps
 from warpsmith.rewrite.bodies.block_memory import (
     fits,
     grown,
@@ -166,6 +167,8 @@ def _why_not_the_block(facts: Facts, equal: set[str], grid: set[str]) -> Decline
 def _of_warps(draft: Draft, constant: Constant, grid: set[str], block: set[str]) -> _Ties | Declined:
     """The ties of a number of warps, if the block may have any number of them."""
     launch = draft.kernel.launch
+    if not launches_by_warps(draft.kernel.text, draft.kernel.backend):
+        return Declined(DeclineCode.LAUNCH, "the width of a warp is the device's")
     if block or launch.block[0].text != str(WARP * constant.value) or draft.is_opencl:
         return Declined(
             DeclineCode.LAUNCH, f"the block is not {WARP} * {constant.value} threads in the launch"

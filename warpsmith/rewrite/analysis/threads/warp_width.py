@@ -1,0 +1,28 @@
+"""How many threads a warp has, as far as a source may rely on it.
+
+CUDA's has 32, and `warpSize` is that number. HIP's has 32 or 64, by the device, so there `warpSize` is no
+number; threads that a HIP kernel takes by 32 are a part of a warp on some devices.
+"""
+
+import re
+
+from warpsmith.domain.device import Backend
+
+WARP = 32
+"""Threads of a warp of CUDA, and the fewest of a warp of HIP."""
+_WIDEST = {Backend.HIP: 64}
+
+
+def widest_warp(backend: Backend) -> int:
+    """The most threads that a warp may have."""
+    return _WIDEST.get(backend, WARP)
+
+
+def launches_by_warps(text: str, backend: Backend) -> bool:
+    """True if a launch may count on warps of 32 for a kernel of this text."""
+    return widest_warp(backend) == WARP or re.search(r"\bwarpSize\b", text) is None
+
+
+def is_warp_width(text: str, backend: Backend) -> bool:
+    """True if a text is the width of a warp, and that is 32 on every device."""
+    return text == "warpSize" and widest_warp(backend) == WARP
