@@ -27,6 +27,9 @@ _ENDINGS = {
 }
 SOURCE_ENDINGS = tuple(_ENDINGS)
 HEADER_ENDINGS = (".cuh", ".h", ".hpp", ".hh", ".clh", ".inl", ".inc")
+_OF_HIP = re.compile(r"(?m)^[ \t]*#[ \t]*include[ \t]*[<\"]hip(?:cub)?/")
+_OF_CUDA = re.compile(r"(?m)^[ \t]*#[ \t]*include[ \t]*[<\"](?:cuda\w*\.h|cub/|cuda/)")
+"""A source that includes headers of both is one for both, and CUDA's."""
 _LOOKS = 8
 """Limit on the rounds of searching folders whose headers include others."""
 _LEVELS = 8
@@ -142,17 +145,21 @@ def source_of_text(
 
 
 def _backend_of(paths: Sequence[Path], texts: Sequence[str]) -> Backend:
+    whole = "\n".join(texts)
+    is_hip = _OF_HIP.search(whole) is not None and _OF_CUDA.search(whole) is None
     for path in paths:
         if path.suffix in _ENDINGS:
-            return _ENDINGS[path.suffix]
-    whole = "\n".join(texts)
+            found = _ENDINGS[path.suffix]
+            return Backend.HIP if is_hip and found is Backend.CUDA else found
+    if is_hip:
+        return Backend.HIP
     for word, backend in (("__global__", Backend.CUDA), ("__kernel", Backend.OPENCL)):
         if re.search(rf"\b{word}\b", whole):
             return backend
     words = "its text does not say what it is"
     if paths:
         words = f"{paths[0].name}: neither its ending ({', '.join(_ENDINGS)}) nor its text says what it is"
-    raise InvalidInput("backend", f"{words}; give cuda or opencl")
+    raise InvalidInput("backend", f"{words}; give cuda, opencl or hip")
 
 
 def _inside(text: str, dialect: Dialect, entry: str | None) -> HostString | None:

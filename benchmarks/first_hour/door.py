@@ -52,7 +52,22 @@ _CUDA = re.compile(
 )
 
 _SOURCES = frozenset(
-    (".cl", ".clh", ".opencl", ".cu", ".cuh", ".h", ".hpp", ".hh", ".inl", ".inc", ".c", ".cc", ".cpp")
+    (
+        ".cl",
+        ".clh",
+        ".opencl",
+        ".cu",
+        ".cuh",
+        ".hip",
+        ".h",
+        ".hpp",
+        ".hh",
+        ".inl",
+        ".inc",
+        ".c",
+        ".cc",
+        ".cpp",
+    )
 )
 
 
@@ -68,7 +83,7 @@ class Found:
 def kernels_of(project: Project, mirrors: Path) -> list[Found]:
     """The kernels with arguments in the project's files, or those drawn by lot."""
     listed = _git(mirrors, project, "ls-tree", "-r", "--name-only", project.commit).decode().splitlines()
-    pattern = _CUDA if project.backend is Backend.CUDA else _OPENCL
+    pattern = _CUDA if project.backend.has_cuda_words else _OPENCL
     found: dict[Found, None] = {}
     for file in listed:
         if re.fullmatch(project.files, file):
@@ -172,7 +187,8 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     groups = [(p, [r for r in rows if r["project"] == p]) for p in projects]
     groups.append(("applications", [r for r in rows if r["applications"]]))
     groups += [
-        (b.value, [r for r in rows if r["backend"] == b.value]) for b in (Backend.OPENCL, Backend.CUDA)
+        (b.value, [r for r in rows if r["backend"] == b.value])
+        for b in (Backend.OPENCL, Backend.CUDA, Backend.HIP)
     ]
     for name, own in groups:
         if own:

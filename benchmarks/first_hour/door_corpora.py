@@ -96,4 +96,15 @@ _HELD_OUT = (
 """Ten projects drawn by lot after `init` was built on the others. One that is too large to fetch, or has less
 than ten kernels, gave way to the next; so did those of the corpus on which rules were tried, but Rodinia."""
 
-CORPORA = {"known": _KNOWN, "held_out": _HELD_OUT}
+
+def _hip(repository: str, commit: str, drawn: int, files: str, folders: tuple[str, ...] = ()) -> Project:
+    return Project(repository, commit, files, backend=Backend.HIP, drawn=drawn, folders=folders)
+
+
+_OF_HIP = (
+    _hip("zjin-lcf/HeCBench", "f27000a", 36, r"src/.*-hip/.*\.(?:cu|h)", ("src",)),
+    _hip("ROCm/rocm-examples", "7dfb7d4", 12, r".*\.hip"),
+    _hip("ROCm/HIP-Examples", "cdf9d10", 12, r"(?!.*cuda).*\.cpp"),
+)
+
+CORPORA = {"known": _KNOWN, "held_out": _HELD_OUT, "hip": _OF_HIP}

@@ -79,3 +79,14 @@ def test_what_is_of_amd_alone_is_an_error_of_the_compiler_that_names_it(pool: Co
     assert isinstance(found, Rejected)
     assert "__builtin_amdgcn_mbcnt_lo" in found.reason
     assert "/" not in found.reason.replace(RUNTIME, "")
+
+
+def test_host_functions_beside_a_kernel_are_read(pool: CompilePool) -> None:
+    header = """#pragma once
+#include <hip/hip_runtime.h>
+#include <cstdlib>
+inline void check(hipError_t error) { if (error != hipSuccess) std::exit(hipGetLastError() != error); }
+"""
+    text = f'#include "check.h"\n{VECTORS}'
+    found = compiled(pool, text, files={"check.h": header})
+    assert isinstance(found, Compiled), f"{found.reason}\n{found.log}"

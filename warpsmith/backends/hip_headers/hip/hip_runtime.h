@@ -1,7 +1,7 @@
 // What device code of HIP has beyond CUDA's own words, for compilers of NVIDIA.
 //
-// HIP's own headers for this platform need host code of an older CUDA. Nothing of the host is here but the
-// types that signatures name. The width of a warp is `warpSize`, 32 here and 64 on most AMD devices.
+// HIP's own headers for this platform need host code of an older CUDA. Of the host there are names alone. The
+// width of a warp is `warpSize`, 32 here and 64 on most AMD devices.
 #pragma once
 
 #define __HIP_PLATFORM_NVIDIA__ 1
@@ -29,9 +29,7 @@
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
 #define HIP_SYMBOL(name) name
 
-typedef int hipError_t;
-typedef struct ihipStream_t* hipStream_t;
-
+#include <hip/host_words.h>
 #include <hip/vector_operators.h>
 #include <hip/warp_functions.h>
 
