@@ -95,8 +95,7 @@ def _finished(made: Cubin | Rejected, request: CompileRequest, way: CompileWay) 
     result = checked(made, request) if isinstance(made, Cubin) else made
     if not isinstance(made, Cubin) or not isinstance(result, Compiled):
         return result
-    words = () if way is CompileWay.NVCC else telling(request, way, made.ptx)
-    return replace(result, way=way.value, telling=words)
+    return replace(result, way=way.value, telling=telling(request, way, made.ptx))
 
 
 def _pointing(refused: Refused, request: CompileRequest) -> Rejected:

@@ -9,6 +9,9 @@ NAME = "kernel.cu"
 """The name under which kernels are compiled."""
 WORDS = ("__FILE__", "__DATE__", "__TIME__", "__LINE__", "__INCLUDE_LEVEL__")
 """What a place changes. `__FILE__` stands for the other macros and builtins with a name of a file as well."""
+MORE_WORDS = ("__TIMESTAMP__", "__COUNTER__")
+"""What nvcc knows besides."""
+_LENGTHS = {"__DATE__": 11, "__TIME__": 8, "__TIMESTAMP__": 24}
 _SYMBOL = re.sub(r"\W", "_", NAME)
 _FAR = 1 << 20
 _LONG = "./" * 60
@@ -61,11 +64,22 @@ class Place:
         """
         date, time, year = now[4:11], now[11:19], now[20:24]
         if "__DATE__" in self.words:
-            broken = self._broken(11)
+            broken = self._broken(_LENGTHS["__DATE__"])
             date, year = broken[:7], broken[7:]
         if "__TIME__" in self.words:
-            time = self._broken(8)
+            time = self._broken(_LENGTHS["__TIME__"])
         return f"{now[:4]}{date}{time} {year}\n"
+
+    def defined(self, source: str) -> str:
+        """The source, for a compiler that takes other definitions of dates; their texts are no tokens."""
+        lines = [
+            f"#define {word} {self._broken(length).replace(chr(34), '@')}"
+            for word, length in _LENGTHS.items()
+            if word in self.words
+        ]
+        if "__COUNTER__" in self.words:
+            lines += ["#if __COUNTER__\n#endif"] * (1 if self.is_low else 10)
+        return "\n".join((*lines, "#line 1", source))
 
     def _broken(self, length: int) -> str:
         rest = length - 2
@@ -107,6 +121,8 @@ def _renumbered(source: str) -> str:
     return "".join([*made, source[copied:]])
 
 
+_UNIT = re.compile(r"(_INTERNAL_|_GLOBAL__N__)[0-9a-f]{8}(?=_\d)")
+"""A hash of the source in names of internal linkage."""
 _CALL = re.compile(
     r"\{ // callseq \d+, \d+\n(?:\s*\.reg \.b32 temp_param_reg;\n)?"
     r"(?:\s*\.param \.b\d\d param\d;\n\s*st\.param\.b\d\d\s+\[param\d(?:\+0)?\],\s[^;\n]+;\n)+"
@@ -125,7 +141,7 @@ def of_no_place(ptx: str, place: Place) -> str:
 
     Left out are the file and the line in calls of a failed assertion, which end the kernel.
     """
-    ptx = ptx.replace(place.token, _SYMBOL)
+    ptx = _UNIT.sub(r"\1", ptx.replace(place.token, _SYMBOL))
     if "__assertfail" not in ptx:
         return ptx
     shown: list[str] = []

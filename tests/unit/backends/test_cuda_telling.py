@@ -1,5 +1,6 @@
-"""Words that tell where a CUDA source is compiled, with NVRTC in this process."""
+"""Words that tell where a CUDA source is compiled, in this process."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,11 @@ def _source(body: str, before: str = "") -> str:
 
 
 def _compiled(
-    source: str, headers: dict[str, str] | None = None, options: tuple[str, ...] = (), entry: str = "f"
+    source: str,
+    headers: dict[str, str] | None = None,
+    options: tuple[str, ...] = (),
+    entry: str = "f",
+    compiler: str = "nvrtc",
 ) -> Compiled:
     folder = Path("headers").resolve()
     folder.mkdir(exist_ok=True)
@@ -40,7 +45,7 @@ def _compiled(
         (folder / name).write_text(text)
     texts = tuple((headers or {}).values())
     request = CompileRequest(
-        Backend.CUDA, source, entry, options, (folder,), "nvrtc", "sm_90", 0, headers=texts
+        Backend.CUDA, source, entry, options, (folder,), compiler, "sm_90", 0, headers=texts
     )
     result = compile_cuda(request)
     assert isinstance(result, Compiled), f"{result.reason}\n{result.log}"
@@ -191,6 +196,24 @@ def test_the_timed_build_is_what_it_was() -> None:
     text = _source(SCALE, '#if __LINE__ != 1 || __INCLUDE_LEVEL__\n#error\n#endif\n#line 2 "kernel.cu"')
     assert set(_compiled(text).telling) == {"__LINE__", "__INCLUDE_LEVEL__"}
     assert not list(Path().glob("*.cu"))
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc here")
+@pytest.mark.parametrize(
+    ("body", "before", "words"),
+    [
+        (f"assert(n > 0); {SCALE} y[1] = kept;", f"{ASSERT}\nstatic __device__ int kept;", ()),
+        (SCALE, "#if 0\n#define A __TIME__\n#endif\nvoid host() {}", ()),
+        ("y[i] = __LINE__ < 40;", "", ("__LINE__",)),
+        ("y[i] = __TIME__[7];", "", ("__TIME__",)),
+        ("y[i] = __BASE_FILE__[1] == 'e';", "", ("__FILE__",)),
+        ("y[i] = __TIMESTAMP__[7] == '5';", "", ("__TIMESTAMP__",)),
+        ("y[i] = __COUNTER__ == 0;", "", ("__COUNTER__",)),
+        (SCALE, '#if __has_include("/usr/bin/env")\n#endif', ("__has_include",)),
+    ],
+)
+def test_nvcc_is_asked_as_well(body: str, before: str, words: tuple[str, ...]) -> None:
+    assert _compiled(_source(body, before), compiler="nvcc").telling == words
 
 
 @pytest.mark.parametrize(
