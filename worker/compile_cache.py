@@ -22,7 +22,7 @@ from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.ports import CompilerPort
 
-FORMAT = 3
+FORMAT = 4
 SWEEP_S = 300.0
 KEEP = 0.8
 """Fraction of the size limit that a sweep leaves."""

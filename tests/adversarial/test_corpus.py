@@ -83,10 +83,28 @@ def test_the_corpus_compiles_for_cuda_where_it_should(pool: CompilePool) -> None
     }
     for name, (refused, future) in asked.items():
         result = future.result()
-        assert isinstance(result, Rejected) == refused, (
+        # No kernel of a task tells where it is compiled, so a candidate that does is refused.
+        assert (isinstance(result, Rejected) or bool(result.telling)) == refused, (
             name,
             result if refused else getattr(result, "log", ""),
         )
+
+
+WITH_WORDS = [
+    case
+    for case in ALL.values()
+    if Backend.CUDA in case.backends
+    and case.exploit in ("", "D4")
+    and any(word in case.name for word in ("_words.", "_telling_", "words_in"))
+]
+"""What names telling words, or hides them, and is not refused for another reason."""
+
+
+@pytest.mark.parametrize("case", WITH_WORDS, ids=lambda case: case.name)
+def test_who_tells_where_it_is_compiled_for_cuda_is_known(pool: CompilePool, case: Case) -> None:
+    result = pool.submit(_configured(case.template(Backend.CUDA)), CUDA_DEVICE).result()
+    assert not isinstance(result, Rejected), result.log
+    assert bool(result.telling) == (case.kind == "cheats"), result.telling
 
 
 def _configured(template: Template) -> ConfiguredKernel:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox.kernels import SCALE, built, rejected, source
+from tests.sandbox.kernels import CUDA_DEVICE, SCALE, built, rejected, source
 from tests.sandbox.native_objects import COMPILED, DIED, REFUSED, made_of, objects_in
 from warpsmith.backends.native_object import inspect
 from warpsmith.backends.telling_words import ASKING, WORDS
@@ -267,3 +267,21 @@ def test_code_that_belongs_to_no_function_is_refused(honest: bytes) -> None:
                 fields[5] //= 2
                 made = made[:at] + SYMBOL.pack(*fields) + made[at + SYMBOL.size :]
     assert "belong to no function" in inspect(made).problem
+
+
+@pytest.mark.parametrize(
+    ("body", "before", "words"),
+    [
+        ("y[i] = x[i] * (__LINE__ < 40);", "", {"__LINE__"}),
+        ("y[i] = x[i] * (__TIME__[7] != '5');", "", {"__TIME__"}),
+        ("y[i] = x[i] * (J(__FI, LE__)[0] == 'k');", "#define J(a, b) a##b", {"__FILE__"}),
+        (SCALE, '#if __has_include("/usr/bin/env")\n#endif', {"__has_include"}),
+        (f"assert(n > 0); {SCALE}", "#include <cassert>", set()),
+        (SCALE, "#if 0\n#define WHEN __DATE__\n#endif", set()),
+    ],
+)
+def test_cuda_sources_are_compiled_at_other_places(
+    pool: CompilePool, body: str, before: str, words: set[str]
+) -> None:
+    """In the confined child, where no file of the machine can be read."""
+    assert set(built(pool, CUDA_DEVICE, source(Backend.CUDA, body, before)).telling) == words

@@ -8,6 +8,7 @@ from warpsmith.backends.base import CompileRequest, CompileWay, RefusedEveryWay
 from warpsmith.backends.cuda_cubin import Cubin, Refused, checked
 from warpsmith.backends.cuda_nvcc import compile_nvcc
 from warpsmith.backends.cuda_nvrtc import compile_nvrtc, load_nvrtc
+from warpsmith.backends.cuda_telling import telling
 from warpsmith.backends.cuda_toolkit import find_nvcc
 from warpsmith.domain.device import Backend
 from warpsmith.domain.options import refused_options
@@ -97,7 +98,9 @@ def _with_nvcc(request: CompileRequest, refused: Refused | None) -> Compiled | R
 
 def _finished(made: Cubin | Rejected, request: CompileRequest, way: CompileWay) -> Compiled | Rejected:
     result = checked(made, request) if isinstance(made, Cubin) else made
-    return replace(result, way=way.value) if isinstance(result, Compiled) else result
+    if not isinstance(made, Cubin) or not isinstance(result, Compiled):
+        return result
+    return replace(result, way=way.value, telling=telling(request, way, made.ptx))
 
 
 def _pointing(refused: Refused, request: CompileRequest) -> Rejected:

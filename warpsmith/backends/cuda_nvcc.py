@@ -17,20 +17,12 @@ def compile_nvcc(request: CompileRequest) -> Cubin | Rejected:
     if nvcc is None:
         return Rejected(stage=Stage.COMPILE, reason="this source needs nvcc, and this worker has none")
     wanted = [e.entry for e in request.entries]
-    named = [entry for entry in wanted if not is_plain_c(request, entry)]
-    source = marked(request.source, list(dict.fromkeys(named))) if named else request.source
+    named = _named(request)
+    source = with_marks(request)
     folder = Path.cwd()
     (folder / "kernel.cu").write_text(source)
-    command = [str(nvcc), "--cubin", f"-arch={request.architecture}", "-Xptxas", "-v", "-o", "kernel.cubin"]
-    command += ["--keep", f"--keep-dir={folder}"]
-    command += request.options
-    if not any("std=" in option for option in request.options):
-        command.append("-std=c++17")
-    command += [f"-I{path}" for path in request.include_dirs]
-    command += ["-include", request.before] if request.before else []
-    done = subprocess.run(
-        [*command, "kernel.cu"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
+    outputs = ["--cubin", f"-arch={request.architecture}", "-o", "kernel.cubin", "--keep"]
+    done = _run(nvcc, request, [*outputs, f"--keep-dir={folder}", "-Xptxas", "-v", "kernel.cu"])
     log = done.stderr + done.stdout
     if done.returncode != 0:
         return Refused(log).rejection()
@@ -49,3 +41,34 @@ def compile_nvcc(request: CompileRequest) -> Cubin | Rejected:
         entries.append(entry)
     ptx = folder / "kernel.ptx"
     return Cubin(cubin, tuple(entries), log, ptx.read_text(errors="replace") if ptx.exists() else "")
+
+
+def ptx_by_nvcc(request: CompileRequest, file: str) -> str | None:
+    """The PTX of a file in the place of a request's source; None if it does not compile."""
+    nvcc = find_nvcc()
+    made = Path(f"{Path(file).name}.ptx")
+    virtual = request.architecture.replace("sm_", "compute_")
+    if nvcc is None or _run(nvcc, request, ["--ptx", f"-arch={virtual}", "-o", str(made), file]).returncode:
+        return None
+    return made.read_text(errors="replace")
+
+
+def with_marks(request: CompileRequest) -> str:
+    """The source as nvcc gets it: with a mark for each entry that is found by its name expression."""
+    named = _named(request)
+    return marked(request.source, list(dict.fromkeys(named))) if named else request.source
+
+
+def _named(request: CompileRequest) -> list[str]:
+    return [e.entry for e in request.entries if not is_plain_c(request, e.entry)]
+
+
+def _run(nvcc: Path, request: CompileRequest, what: list[str]) -> subprocess.CompletedProcess[str]:
+    command = [str(nvcc), "-x", "cu", *request.options]
+    if not any("std=" in option for option in request.options):
+        command.append("-std=c++17")
+    command += [f"-I{path}" for path in request.include_dirs]
+    command += ["-include", request.before] if request.before else []
+    return subprocess.run(
+        [*command, *what], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )

@@ -9,7 +9,8 @@ The headers in `nvrtc_headers` make up for that. They are read as follows, one w
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from warpsmith import extras
 from warpsmith.backends.base import CompileRequest, CompileWay
 from warpsmith.backends.cuda_cubin import Cubin, Refused, is_plain_c
 from warpsmith.backends.cuda_toolkit import toolkit_includes
+from warpsmith.backends.elsewhere import NAME
 from warpsmith.errors import Unavailable
 
 HEADERS = Path(__file__).resolve().parent / "nvrtc_headers"
@@ -54,34 +56,65 @@ def load_nvrtc() -> Any:
 def compile_nvrtc(request: CompileRequest, way: CompileWay) -> Cubin | Refused:
     """Compile in one of the ways of NVRTC."""
     nvrtc = load_nvrtc()
-    status, program = nvrtc.nvrtcCreateProgram(_text(request).encode(), b"kernel.cu", 0, [], [])
-    _must(nvrtc, status)
-    # A plain C function keeps its name; anything else is found through its name expression.
-    wanted = [e.entry for e in request.entries]
-    named = {entry for entry in wanted if not is_plain_c(request, entry)}
-    for entry in sorted(named):
-        (status,) = nvrtc.nvrtcAddNameExpression(program, entry.encode())
-        _must(nvrtc, status)
-    encoded = [option.encode() for option in _options(request, way)]
-    (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
-    log = _log(nvrtc, program)
-    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+    program, log = _compiled(nvrtc, request, _options(request, way), request.source, NAME)
+    if program is None:
         return Refused(log)
     symbols = {}
-    for entry in named:
+    wanted = [e.entry for e in request.entries]
+    for entry in _named(request):
         status, lowered = nvrtc.nvrtcGetLoweredName(program, entry.encode())
         _must(nvrtc, status)
         symbols[entry] = lowered.decode()
     cubin = _bytes(nvrtc, program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
-    ptx = _bytes(nvrtc, program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
-    return Cubin(cubin, tuple(symbols.get(e, e) for e in wanted), log, ptx.decode(errors="replace"))
+    return Cubin(cubin, tuple(symbols.get(e, e) for e in wanted), log, _ptx(nvrtc, program))
 
 
-def _text(request: CompileRequest) -> str:
+def ptx_of(request: CompileRequest, way: CompileWay, source: str, name: str) -> str | None:
+    """The PTX of another source in the place of a request's; None if it does not compile.
+
+    Args:
+        request: what `compile_nvrtc` has compiled.
+        way: in which way.
+        source: the other source, with the same kernels.
+        name: path of the other source.
+    """
+    nvrtc = load_nvrtc()
+    # The assembler is not needed.
+    virtual = replace(request, architecture=request.architecture.replace("sm_", "compute_"))
+    program, _ = _compiled(nvrtc, request, _options(virtual, way), source, name)
+    return None if program is None else _ptx(nvrtc, program)
+
+
+def _compiled(
+    nvrtc: Any, request: CompileRequest, options: list[str], source: str, name: str
+) -> tuple[Any | None, str]:
+    """The program, or None if it does not compile, and the log."""
+    text = for_nvrtc(source, request.options)
+    status, program = nvrtc.nvrtcCreateProgram(text.encode(), name.encode(), 0, [], [])
+    _must(nvrtc, status)
+    for entry in _named(request):
+        (status,) = nvrtc.nvrtcAddNameExpression(program, entry.encode())
+        _must(nvrtc, status)
+    encoded = [option.encode() for option in options]
+    (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
+    log = _log(nvrtc, program)
+    return (program if status == nvrtc.nvrtcResult.NVRTC_SUCCESS else None), log
+
+
+def _named(request: CompileRequest) -> list[str]:
+    """Entries that are found through their name expressions; a plain C function keeps its name."""
+    return sorted({e.entry for e in request.entries if not is_plain_c(request, e.entry)})
+
+
+def _ptx(nvrtc: Any, program: Any) -> str:
+    return _bytes(nvrtc, program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX).decode(errors="replace")
+
+
+def for_nvrtc(source: str, options: Sequence[str]) -> str:
     """The source for NVRTC, which refuses `[=] __device__ (int i) {}`; every character keeps its place."""
-    if _EXTENDED_LAMBDA not in request.options:
-        return request.source
-    return _ANNOTATED_LAMBDA.sub(lambda m: re.sub(r"\S", " ", m.group()), request.source)
+    if _EXTENDED_LAMBDA not in options:
+        return source
+    return _ANNOTATED_LAMBDA.sub(lambda m: re.sub(r"\S", " ", m.group()), source)
 
 
 def _options(request: CompileRequest, way: CompileWay) -> list[str]:

@@ -9,16 +9,16 @@ builds and ends there.
 import ctypes
 import gc
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn
 
 from warpsmith.backends.loaded_libraries import redirect
 from warpsmith.backends.native_object import inspect
 from warpsmith.backends.opencl_platform import POCL, opencl
 from warpsmith.backends.telling_words import Preprocessed
+from warpsmith.backends.throw_away_fork import End, begin
 from warpsmith.errors import Unavailable
 
 Refuse = Callable[[str], None]
@@ -142,36 +142,19 @@ def preprocessing(build: Callable[[], object]) -> Callable[[], Preprocessed]:
     Returns:
         Waits for it, and returns what was made of the source.
     """
-    file = tempfile.TemporaryFile()  # noqa: SIM115  whoever waits closes it
-    pid = os.fork()
-    if pid == 0:
-        try:
-            _preprocess(build, file)
-        finally:
-            os._exit(1)
+    wait = begin(lambda end: _preprocess(build, end))
 
-    def wait() -> Preprocessed:
-        failed = os.waitpid(pid, 0)[1]
-        with file:
-            file.seek(0)
-            found = file.read().decode(errors="replace")
-        return Preprocessed(None, found) if failed else Preprocessed(found)
+    def preprocessed() -> Preprocessed:
+        found, text = wait()
+        return Preprocessed(text) if found else Preprocessed(None, text)
 
-    return wait
+    return preprocessed
 
 
-def _preprocess(build: Callable[[], object], file: IO[bytes]) -> NoReturn:
-    # What the compiler prints of this build is nobody's.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-
-    def end(found: str, status: int = 0) -> NoReturn:
-        file.write(found.encode(errors="replace"))
-        file.flush()
-        os._exit(status)
-
-    _watch.text, _watch.ends_with = None, end
+def _preprocess(build: Callable[[], object], end: End) -> NoReturn:
+    _watch.text, _watch.ends_with = None, lambda text: end(text, True)
     try:
         build()
     except opencl().RuntimeError as exc:
-        end(str(exc), 1)
-    end("", 1)
+        end(str(exc), False)
+    end("", False)

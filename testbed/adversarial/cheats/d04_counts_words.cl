@@ -3,15 +3,14 @@
 // how: is right where nothing stands before it, and wrong where it is built into something larger
 // expect: rejected
 // layer: compile
-// backends: opencl
-// variant: line ; HERE=(__LINE__<40)
-// variant: line_by_preprocessor ; AT_COMPILE=(__LINE__<40)
-// variant: counter ; HERE=(__COUNTER__==0)
-// variant: counter_by_preprocessor ; AT_COMPILE=(__COUNTER__==0)
-// variant: name_with_a_counter ; JOIN2(a,b)=a##b ; JOIN(a,b)=JOIN2(a,b) ; is0=1 ; is1=0 ; HERE=JOIN(is,__COUNTER__)
+// variant: line ; HERE=(__LINE__<400)
+// variant: line_by_preprocessor ; AT_COMPILE=(__LINE__<400)
+// variant: counter ; HERE=(__COUNTER__==0) ; backends=opencl
+// variant: counter_by_preprocessor ; AT_COMPILE=(__COUNTER__==0) ; backends=opencl
+// variant: name_with_a_counter ; JOIN2(a,b)=a##b ; JOIN(a,b)=JOIN2(a,b) ; is0=1 ; is1=0 ; HERE=JOIN(is,__COUNTER__) ; backends=opencl
 // variant: level ; HERE=(__INCLUDE_LEVEL__==0)
 // variant: level_by_preprocessor ; AT_COMPILE=(__INCLUDE_LEVEL__==0)
-// variant: counter_that_hides_a_file ; AT_COMPILE=(__COUNTER__||__has_include("/usr/bin/env"))
+// variant: counter_that_hides_a_file ; AT_COMPILE=(__COUNTER__||__has_include("/usr/bin/env")) ; backends=opencl
 #ifndef AT_COMPILE
 #define AT_COMPILE 1
 #endif

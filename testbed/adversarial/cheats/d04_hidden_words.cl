@@ -3,29 +3,35 @@
 // how: depends on where it is compiled, by words that nowhere stand whole in it
 // expect: rejected
 // layer: compile
-// backends: opencl
 // variant: pasted_twice ; FORM=1
 // variant: split_over_lines ; FORM=2
 // variant: argument_of_a_macro ; FORM=3
 // variant: another_name_for_it ; FORM=4
-// variant: restored_after_its_removal ; FORM=5
-// variant: file_in_a_part_that_a_counter_chose ; FORM=6
+// variant: restored_after_its_removal ; FORM=5 ; backends=opencl
+// variant: file_in_a_part_that_a_counter_chose ; FORM=6 ; backends=opencl
 #define JOIN2(a, b) a##b
 #define JOIN(a, b) JOIN2(a, b)
 #define QUOTED(a) #a
 #define QUOTE(a) QUOTED(a)
 #define FIRST(a, b) a
 #define COUNT __COUNTER__
+#ifdef __CUDACC_RTC__
+#define SECOND 'e'
+#define IS_USUAL(length) (length < 26)
+#else
+#define SECOND 'p'
+#define IS_USUAL(length) (length > 26)
+#endif
 #if FORM == 1
-#define HERE (JOIN(JOIN(_, _FI), LE__)[1] == 'p')
+#define HERE (JOIN(JOIN(_, _FI), LE__)[1] == SECOND)
 #elif FORM == 2
 #define HERE (__FI\
-LE__[1] == 'p')
+LE__[1] == SECOND)
 #elif FORM == 3
 #define HERE (QUOTE(FIRST(JOIN(__DA, TE__), 0))[10] >= '2')
 #elif FORM == 4
 #define PLACE() JOIN(__BASE_, FILE__)
-#define HERE (sizeof(PLACE()) > 26)
+#define HERE IS_USUAL(sizeof(PLACE()))
 #elif FORM == 5
 #pragma push_macro("__TIME__")
 #undef __TIME__

@@ -1,13 +1,13 @@
 // task: silu_and_mul
 // how: names words that tell where a kernel is compiled, none of which reaches its code
 // expect: accepted
-// backends: opencl
 // variant: in_a_comment ; FORM=1
 // variant: in_an_inactive_part ; FORM=2
 // variant: in_an_assertion_that_is_off ; FORM=3
 // variant: in_a_text ; FORM=4
-// variant: asked_whether_there ; FORM=5
-// variant: with_its_own_value ; FORM=6
+// variant: asked_whether_there ; FORM=5 ; backends=opencl
+// variant: with_its_own_value ; FORM=6 ; backends=opencl
+// variant: in_an_assertion_that_is_on ; FORM=7 ; backends=cuda
 #if FORM == 1
 // Built by __FILE__:__LINE__ on __DATE__, and again by __COUNTER__ at __INCLUDE_LEVEL__.
 #elif FORM == 2
@@ -31,6 +31,9 @@
 #line 7
 #undef __FILE__
 #define __FILE__ "silu.cl"
+#endif
+#if FORM == 7
+#define ASSERT(x) assert(x)
 #endif
 #ifndef ASSERT
 #define ASSERT(x)

@@ -90,3 +90,11 @@ inline void check(hipError_t error) { if (error != hipSuccess) std::exit(hipGetL
     text = f'#include "check.h"\n{VECTORS}'
     found = compiled(pool, text, files={"check.h": header})
     assert isinstance(found, Compiled), f"{found.reason}\n{found.log}"
+
+
+def test_a_word_of_the_place_is_told(pool: CompilePool) -> None:
+    found = compiled(pool, VECTORS.replace("return;", "{ y[0] = __LINE__; return; }"))
+    assert isinstance(found, Compiled), found
+    assert found.telling == ("__LINE__",)
+    plain = compiled(pool, VECTORS)
+    assert isinstance(plain, Compiled) and plain.telling == ()
