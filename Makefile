@@ -50,6 +50,7 @@ demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO_STAMP)) ## Tune a kernel on this
 
 test: $(STAMP) $(EXPORTS_STAMP) ## Run the suite with a share of what repeats, or what PYTEST_ARGS selects of it
 	$(BIN)/python scripts/browser.py $(if $(CI),,--or-skip)
+	$(BIN)/python scripts/clang.py $(if $(CI),,--or-skip)
 	$(BIN)/python scripts/suite.py $(PYTEST_ARGS)
 
 test-nightly: ## The same with every case of the corpora and every generated example

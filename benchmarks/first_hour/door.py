@@ -30,17 +30,23 @@ import yaml
 
 from benchmarks.first_hour.door_corpora import CORPORA, Project
 from benchmarks.provenance import ROOT, record_folder
-from warpsmith.cli.compile_check import Compiler, any_cuda_device
+from warpsmith.cli.absent_devices import any_cuda_device
+from warpsmith.cli.compile_check import Compiler
 from warpsmith.cli.init import Wanted
 from warpsmith.cli.init_trials import tried_skeleton
 from warpsmith.commit import commit_name
 from warpsmith.domain.device import Backend
+from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.plan import Compiled
+from warpsmith.domain.template import Template
 from warpsmith.errors import WarpsmithError
 from warpsmith.jobfile import JobFile
 from warpsmith.rewrite.templater import make_template
 from warpsmith.settings import Settings
 
+AMD = "gfx942"
+"""Architecture for which HIP kernels are compiled as well; nothing runs on it."""
 OUTCOMES = ("template compiles", "no rule applies, compiles", "does not compile", "not valid", "no job file")
 _OPENCL = re.compile(
     r"\b(?:__kernel|kernel|KERNEL_FQ)\b[^;{}()]*?(?:__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)\s*)*"
@@ -152,7 +158,28 @@ def _looked_at(found: Found, source: Path, target: Path) -> dict[str, Any]:
     except WarpsmithError as exc:
         return row | {"outcome": OUTCOMES[3], "why": str(exc)[:300]}
     rules = [a.rule for a in template.applied]
+    if found.project.backend is Backend.HIP:
+        row |= _for_amd(job, template)
     return row | {"outcome": OUTCOMES[0 if rules else 1], "rules": rules}
+
+
+@cache
+def _compiler_for_amd() -> Compiler:
+    compiler = Compiler(Settings(_env_file=None), AMD).__enter__()
+    atexit.register(compiler.__exit__)
+    return compiler
+
+
+def _for_amd(job: Job, template: Template) -> dict[str, Any]:
+    """Whether a kernel and its template compile for AMD's device, and what the compiler says of them."""
+    found = _compiler_for_amd()(job)
+    if not isinstance(found, Compiled):
+        return {AMD: f"does not compile: {found.reason if found else 'no compiler'}"[:300]}
+    of_rules = _compiler_for_amd().of_template(template) if template.applied else found
+    if not isinstance(of_rules, Compiled):
+        return {AMD: f"its template does not compile: {of_rules.reason if of_rules else ''}"[:300]}
+    kept = ("registers", "static_shared_bytes", "spill_bytes")
+    return {AMD: {name: getattr(of_rules.facts, name) for name in kept}}
 
 
 def checked_out(project: Project, mirrors: Path, folder: Path) -> Path:
@@ -197,7 +224,22 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
             middle = f"{median(left):g}" if left else ""
             listed = " | ".join(str(counts[o]) for o in OUTCOMES)
             lines.append(f"| {name} | {len(own)} | {listed} | {middle} |")
+    lines += _of_amd(rows)
     return "\n".join(lines) + "\n"
+
+
+def _of_amd(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How many of those that compile also do for AMD's device, and the reasons of the others."""
+    tried = [r for r in rows if AMD in r]
+    if not tried:
+        return []
+    others = [r for r in tried if isinstance(r[AMD], str)]
+    lines = ["", f"Compiled for {AMD} too, kernel and template: {len(tried) - len(others)} of {len(tried)}."]
+    return [
+        *lines,
+        *("", "Of the others:", "") * bool(others),
+        *(f"- `{r['kernel']}`: {r[AMD]}" for r in others),
+    ]
 
 
 def main() -> int:

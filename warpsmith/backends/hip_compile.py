@@ -1,9 +1,11 @@
 """HIP source for the device of a request. Runs in compile children.
 
 A device of NVIDIA (`sm_90`) gets what CUDA's compilers make of the source behind the headers in
-`hip_headers`, which stand in for those of HIP.
+`hip_headers`, which stand in for those of HIP. A device of AMD (`gfx942`) gets what clang makes of it, which
+has not run on AMD hardware.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 from warpsmith.backends.base import CompileRequest
 from warpsmith.backends.cuda_compile import compile_checked
 from warpsmith.backends.cuda_nvrtc import load_nvrtc
+from warpsmith.backends.hip_clang import compile_clang
 from warpsmith.domain.device import Backend
 from warpsmith.domain.options import refused_options
 from warpsmith.domain.outcome import Rejected, Stage
@@ -45,7 +48,9 @@ def compile_hip(request: CompileRequest) -> Compiled | Rejected:
         return _refused(f"option {option!r} {why}")
     if request.architecture.startswith("sm_"):
         return compile_checked(for_nvidia(request))
-    return _refused(f"HIP is compiled for NVIDIA devices (sm_90) here, not for {request.architecture}")
+    if re.fullmatch(r"gfx[0-9a-f]{3,5}", request.architecture):
+        return compile_clang(request)
+    return _refused(f"HIP is compiled for sm_90 or gfx942 and their like, not for {request.architecture}")
 
 
 def for_nvidia(request: CompileRequest) -> CompileRequest:

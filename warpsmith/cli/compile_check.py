@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
+from warpsmith.cli.absent_devices import NOT_RUN, absent_device
+from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled
@@ -55,12 +56,16 @@ def check_compilation(
     Args:
         devices: devices of the job's back end. CUDA needs none and is then compiled for `arch`.
         lacking: the reason why there is no device.
-        arch: CUDA architecture such as `sm_90`.
+        arch: architecture such as `sm_90`, or `gfx942` for HIP.
     """
     from warpsmith.sandbox.compile_host import CompilePool
 
     backend = job.kernel.backend
-    device = devices[0] if devices else any_cuda_device(arch) if Backend.CUDA in backend.runs_on else None
+    wanted = absent_device(arch)
+    if wanted.backend is Backend.HIP and backend is not Backend.HIP:
+        words = f"{arch} is for back end hip; this job is of {backend.value}"
+        return CompileCheck("", (Finding("--arch", words),))
+    device = devices[0] if devices else wanted if wanted.backend in backend.runs_on else None
     if device is None:
         return CompileCheck("", (Finding("kernel.backend", f"not compiled: {lacking}", is_error=False),))
     own = Template(kernel=job.kernel, space=job.space)
@@ -69,7 +74,7 @@ def check_compilation(
         found = submit(pool, _defaults(own), job.workloads, device).result()
         if isinstance(found, Rejected):
             return CompileCheck("", (_rejected(found),))
-        note = f"compiled for {device.name}"
+        note = f"compiled for {device.name}{_facts(found, device)}"
         if template is None or not template.applied:
             return CompileCheck(note)
         of_rules = submit(pool, _defaults(template), job.workloads, device).result()
@@ -82,7 +87,18 @@ def check_compilation(
         words = f"the kernel compiles, but the template that the rules make of it does not ({rules}): "
         fix = "; a fault of ours; rewrite.deny takes the names of rules"
         return CompileCheck(note, (Finding("rewrite", words + of_rules.reason + fix, is_error=False),))
-    return CompileCheck(f"{note}, and so is its template")
+    return CompileCheck(f"{note}, and so is its template{_facts(of_rules, device)}")
+
+
+def _facts(compiled: Compiled, device: DeviceInfo) -> str:
+    """What the compiler says of a kernel that nothing here can launch."""
+    if device.backend is not Backend.HIP:
+        return ""
+    facts = compiled.facts
+    return (
+        f" ({facts.compiler}; {facts.registers} vector registers, {facts.static_shared_bytes} bytes of LDS, "
+        f"{facts.spill_bytes} bytes of spills; {NOT_RUN})"
+    )
 
 
 @dataclass
@@ -140,7 +156,7 @@ class Compiler:
     ) -> Compiled | Rejected | None:
         """A template with its defaults; None if nothing here can compile it."""
         if Backend.CUDA in template.kernel.backend.runs_on:
-            device: DeviceInfo | None = any_cuda_device(self.arch)
+            device: DeviceInfo | None = absent_device(self.arch)
         else:
             device = next((d for d in self.devices if d.backend is template.kernel.backend), None)
         if device is None:
@@ -189,23 +205,4 @@ def _other_toolkit(log: str) -> str:
     return (
         f"; the toolkit of this machine has CCCL {version}, which may be older than `{names[0]}`: CUDA_HOME "
         "names another toolkit, or kernel.includes a folder of the operator with another CCCL"
-    )
-
-
-def any_cuda_device(arch: str) -> DeviceInfo:
-    """A stand-in for an absent device, with the limits that every CUDA device has at least."""
-    limits = DeviceLimits(
-        max_threads_per_block=1024,
-        max_block_x=1024,
-        max_block_y=1024,
-        max_block_z=64,
-        max_grid_x=2**31 - 1,
-        max_grid_y=65535,
-        max_grid_z=65535,
-        max_shared_per_block=48 << 10,
-        multiprocessors=1,
-        warp_size=32,
-    )
-    return DeviceInfo(
-        backend=Backend.CUDA, index=0, uid=arch, name=arch, driver="", architecture=arch, limits=limits
     )

@@ -79,7 +79,7 @@ class _State:
 
     def _resolved(self, name: str, is_type: bool, is_value: bool) -> bool:
         self.tried.add(name)
-        if self.dialect is not Dialect.OPENCL and (header := number_header(name)):
+        if self.dialect is not Dialect.OPENCL and (header := number_header(name, self.dialect)):
             self.toolkit[header] = None
             return True
         if Pool(self.files, self.dialect).declaring(name):

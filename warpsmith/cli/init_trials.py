@@ -11,6 +11,7 @@ from warpsmith.domain.headers import path_problem
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Rejected
 from warpsmith.kernel_sources import HEADER_ENDINGS
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
 from warpsmith.rewrite.reader.lexing.tokens import blank
 from warpsmith.rewrite.skeleton.extraction.framework_types import number_header
 from warpsmith.rewrite.skeleton.guesses import ELEMENTS
@@ -89,7 +90,7 @@ def _next(trial: _Trial, refused: Rejected, job: Job) -> _Trial | None:
         if name in job.kernel.files or path_problem(name):
             return None
         return replace(trial, wanted=replace(wanted, empty_headers=(*wanted.empty_headers, name)))
-    name = _of_number_type(refused)
+    name = _of_number_type(refused, Dialect.from_backend(job.kernel.backend))
     if name and name not in wanted.first_headers and trial.sources[0].suffix in HEADER_ENDINGS:
         return replace(trial, wanted=replace(wanted, first_headers=(*wanted.first_headers, name)))
     header = _declaring(trial, refused, job)
@@ -104,10 +105,10 @@ def _next(trial: _Trial, refused: Rejected, job: Job) -> _Trial | None:
     return None
 
 
-def _of_number_type(refused: Rejected) -> str:
+def _of_number_type(refused: Rejected, dialect: Dialect) -> str:
     """The header of a number type that a compiler did not know; empty for other names."""
     found = _UNKNOWN_NAME.match(refused.reason)
-    return number_header((found.group(3) or "") if found else "")
+    return number_header((found.group(3) or "") if found else "", dialect)
 
 
 def _declaring(trial: _Trial, refused: Rejected, job: Job) -> Path | None:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from warpsmith.cli.compile_check import any_cuda_device, check_compilation
+from warpsmith.cli.absent_devices import absent_device
+from warpsmith.cli.compile_check import check_compilation
 from warpsmith.cli.launch_check import launch_check
 from warpsmith.cli.output import echo
 from warpsmith.cli.reference_check import check_reference
@@ -56,7 +57,7 @@ class Wishes:
     compiles: bool = False
     """Whether the kernel is compiled as well, as it is and as a template, and launched once."""
     arch: str = "sm_90"
-    """CUDA architecture to compile for if no CUDA device is present."""
+    """Architecture to compile for if no CUDA device is present; of HIP also one of AMD, such as gfx942."""
     include_dirs: tuple[Path, ...] = ()
     """Folders searched for headers, besides those that the job file names."""
     probe: Callable[[], Probe] = probe_devices
@@ -87,7 +88,7 @@ def validate(path: Path, wishes: Wishes) -> Report:
 
 
 def _look(report: Report, job: Job, wishes: Wishes) -> None:
-    devices, lacking = _devices(job.kernel.backend, wishes.probe)
+    devices, lacking = _devices(job.kernel.backend, wishes)
     scope = devices[0].scope() if devices else {}
     report.findings += known_findings(job, wishes.settings, devices)
     if lacking:
@@ -101,7 +102,7 @@ def _look(report: Report, job: Job, wishes: Wishes) -> None:
         report.reference = checked.note
         report.findings += [checked.finding] if checked.finding else []
     if not scope and Backend.CUDA in job.kernel.backend.runs_on:
-        scope = any_cuda_device(wishes.arch).scope()
+        scope = absent_device(wishes.arch).scope()
     _rules(report, job, wishes.settings, scope)
     if wishes.compiles and report.valid:
         template = report.template.template if report.template else None
@@ -114,12 +115,12 @@ def _look(report: Report, job: Job, wishes: Wishes) -> None:
             report.launched = "" if found else "launched once, on the smallest workload: right"
 
 
-def _devices(backend: Backend, ask: Callable[[], Probe]) -> tuple[Sequence[DeviceInfo], str]:
+def _devices(backend: Backend, wishes: Wishes) -> tuple[Sequence[DeviceInfo], str]:
     """Devices of this machine for a back end, or the reason why there is none."""
-    if backend not in _RUNS:
+    if backend not in _RUNS or absent_device(wishes.arch).backend is Backend.HIP:
         return (), ""
     try:
-        probe = ask()
+        probe = wishes.probe()
     except ChildDied as exc:
         return (), f"asking for devices failed: {exc}"
     found = tuple(d for d in probe.devices if d.backend in backend.runs_on)

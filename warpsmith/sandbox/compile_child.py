@@ -32,6 +32,8 @@ from warpsmith.sandbox.process import system_paths
 from warpsmith.sandbox.process_count import MOST_PROCESSES, wait_for
 
 FILE_BYTES = 256 << 20
+TOOLKITS = (*(Path(p).resolve() for p in ("/usr/local/cuda", "/opt/rocm")), Path("/opt/cuda"))
+"""Folders of compilers outside the system's own, which a compilation may read."""
 
 
 def main(argument: dict[str, Any]) -> None:
@@ -98,7 +100,7 @@ def _serve(
     source, *headers = texts
     expected = header["expected_launch"]
     sent = _write_headers(folder / SENT, dict(zip(header["files"], headers, strict=True)))
-    toolkits = tuple(p for p in (Path("/usr/local/cuda").resolve(), Path("/opt/cuda")) if p.exists())
+    toolkits = tuple(p for p in TOOLKITS if p.exists())
     confined = confine(
         Confinement(
             read=(*system_paths(), *permitted, *toolkits),

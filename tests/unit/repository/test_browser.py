@@ -30,8 +30,8 @@ def _only_these_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def make_sure(*words: str, root_on_debian: bool = False) -> "subprocess.CompletedProcess[str]":
     """Run the script as `make` does, as root on Debian or as somebody else."""
     code = (
-        "import sys; from scripts import browser; "
-        f"browser.installed_by_root = lambda: {root_on_debian}; sys.exit(browser.main())"
+        "import sys; from scripts import browser, debian_program; "
+        f"debian_program.installed_by_root = lambda: {root_on_debian}; sys.exit(browser.main())"
     )
     command = [sys.executable, "-c", code, *words]
     here = os.environ | {"PYTHONPATH": str(ROOT)}

@@ -7,9 +7,11 @@ A kernel that is taken out of an extension leaves PyTorch's headers behind. The 
 import re
 from collections.abc import Collection, Iterator
 
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
+
 _TYPES = (
     (r"\b(?:__)?half2?\b", "", ("#include <cuda_fp16.h>",)),
-    (r"\b(?:__)?nv_bfloat16\w*", "", ("#include <cuda_bf16.h>",)),
+    (r"\b(?:__)?(?:nv|hip)_bfloat16\w*", "", ("#include <cuda_bf16.h>",)),
     (r"\b__nv_fp8\w+", "", ("#include <cuda_fp8.h>",)),
     (r"\bu?int(?:8|16|32|64)_t\b", "", ("#include <cstdint>",)),
     (r"\bwmma::", "", ("#include <mma.h>",)),
@@ -70,25 +72,44 @@ _MACROS = (
 
 _NUMBER_TYPES = (
     (re.compile(r"(?:__)?half2?"), "cuda_fp16.h"),
-    (re.compile(r"(?:__)?nv_bfloat162?"), "cuda_bf16.h"),
+    (re.compile(r"(?:__)?(?:nv|hip)_bfloat162?"), "cuda_bf16.h"),
     (re.compile(r"__nv_fp8\w+"), "cuda_fp8.h"),
     (re.compile(r"u?int(?:8|16|32|64)_t"), "cstdint"),
 )
 """Names of number types, and the toolkit's header that declares them."""
 
+_INCLUDE = re.compile(r"#include <([\w.]+)>")
+_OF_HIP = {
+    f"{name}.h": f"hip/hip_{name.removeprefix('cuda_')}.h"
+    for name in ("cuda_fp16", "cuda_bf16", "cooperative_groups", "math_constants")
+}
+"""HIP's headers for those of CUDA's toolkit."""
 
-def number_header(name: str) -> str:
-    """The toolkit's header of a number type; empty for other names."""
-    return next((header for names, header in _NUMBER_TYPES if names.fullmatch(name)), "")
+
+def number_header(name: str, dialect: Dialect = Dialect.CUDA) -> str:
+    """The header of a number type; empty for other names."""
+    return _of(dialect, next((header for names, header in _NUMBER_TYPES if names.fullmatch(name)), ""))
 
 
-def framework_lines(text: str, declared: Collection[str]) -> list[str]:
+def framework_lines(text: str, declared: Collection[str], dialect: Dialect = Dialect.CUDA) -> list[str]:
     """Lines that give a source the meanings of PyTorch's names in it.
 
     Args:
         declared: names that the source itself declares; they keep their meaning.
     """
-    return list(dict.fromkeys(_lines(text, declared)))
+    found = dict.fromkeys(_lines(text, declared))
+    return [line for line in (_INCLUDE.sub(lambda m: _included(dialect, m[1]), ln) for ln in found) if line]
+
+
+def _included(dialect: Dialect, header: str) -> str:
+    name = _of(dialect, header)
+    return f"#include <{name}>" if name else ""
+
+
+def _of(dialect: Dialect, header: str) -> str:
+    """What a header of CUDA's toolkit is in a dialect; empty if there is none."""
+    is_hip = dialect is Dialect.HIP and header.endswith(".h") and header not in ("float.h", "limits.h")
+    return _OF_HIP.get(header, "") if is_hip else header
 
 
 def _lines(text: str, declared: Collection[str]) -> Iterator[str]:

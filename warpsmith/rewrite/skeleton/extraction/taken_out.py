@@ -19,7 +19,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _DEVICE_HEADERS = re.compile(
     r"(?:cuda_fp(?:4|6|8|16)|cuda_bf16|mma|cooperative_groups|curand\w*|math_constants|cuComplex|vector_types"
     r"|cuda_pipeline\w*|cuda_awbarrier\w*|stdint|float|limits|stdio|assert|math)\.h"
-    r"|(?:cooperative_groups|cub|cuda|thrust|nv)/[\w/.]+"
+    r"|(?:cooperative_groups|cub|cuda|thrust|nv|hip|hipcub)/[\w/.]+"
     r"|c?(?:stdint|float|limits|cmath|stdio|assert)|type_traits|utility|limits"
 )
 """Headers of a toolkit and of the language that device code uses."""
@@ -129,7 +129,7 @@ def taken_out(pool: Pool, entry: str, also: Iterable[str] = ()) -> Taken | None:
     head = [*dict.fromkeys(p.strip() for f in pool.files for p in _PRAGMA.findall(f.text))]
     if pool.dialect is not Dialect.OPENCL:
         head += [f"#include <{name}>" for name in headers]
-        head += framework_lines(text, {name for at in wanted for name in _names(items[at][1])})
+        head += framework_lines(text, {name for at in wanted for name in _names(items[at][1])}, pool.dialect)
     left = sum(
         number == own and "(" in d.header and not d.is_macro
         for at, (number, d) in enumerate(items)
