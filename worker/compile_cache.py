@@ -172,6 +172,7 @@ def artifact_key(kernel: ConfiguredKernel, device: DeviceInfo) -> str | None:
         kernel.defines,
         kernel.source,
         kernel.expected_launch and kernel.expected_launch.model_dump(),
+        kernel.tells_words,
         kernel.specialisation and kernel.specialisation.model_dump(mode="json"),
         triton_version() if kernel.kernel.backend is Backend.TRITON else "",
         device.backend.value,

@@ -4,8 +4,8 @@
 
 The CUDA jobs are those of `examples`. A job of HIP differs in its back end and its text (`kernels/NAME.hip`).
 Each pair runs in turns, `--rounds` times. The record shows the times of both kernels as they are, the gains,
-and the configurations that won. The service compiles HIP for NVIDIA devices behind headers of its own; nothing
-here ran on AMD hardware.
+and the configurations that won. The service compiles HIP for NVIDIA devices behind headers of its own;
+nothing here ran on AMD hardware.
 """
 
 import argparse

@@ -108,4 +108,4 @@ def test_who_tells_where_it_is_compiled_for_cuda_is_known(pool: CompilePool, cas
 
 
 def _configured(template: Template) -> ConfiguredKernel:
-    return template.configured(template.space.defaults)
+    return template.configured(template.space.defaults).model_copy(update={"tells_words": True})

@@ -74,6 +74,8 @@ class CompileRequest:
     """Names of the kernel's arguments, in order (Triton)."""
     specialisation: Specialisation | None = None
     """The variant to compile (Triton)."""
+    tells_words: bool = False
+    """As in `ConfiguredKernel`."""
     before: str = ""
     """A header that is read before the source (CUDA)."""
     may_fall_back: bool = True

@@ -100,7 +100,8 @@ def _finished(made: Cubin | Rejected, request: CompileRequest, way: CompileWay) 
     result = checked(made, request) if isinstance(made, Cubin) else made
     if not isinstance(made, Cubin) or not isinstance(result, Compiled):
         return result
-    return replace(result, way=way.value, telling=telling(request, way, made.ptx))
+    words = telling(request, way, made.ptx) if request.tells_words else ()
+    return replace(result, way=way.value, telling=words)
 
 
 def _pointing(refused: Refused, request: CompileRequest) -> Rejected:

@@ -93,6 +93,9 @@ class ExpectedLaunch(Frozen):
     """True if every axis has fewer work-items than `LARGE_GRID`."""
 
 
+_NO_PART_OF_NAMES = ("configuration", "expected_launch", "tells_words")
+
+
 class ConfiguredKernel(Frozen):
     """A template with a configuration: ready to compile and launch."""
 
@@ -103,6 +106,9 @@ class ConfiguredKernel(Frozen):
     """Triton: the variant to compile. None: those of the workloads that it is launched with."""
     expected_launch: ExpectedLaunch | None = None
     """None if no driver asks for it. It changes how fast the first launch is, and nothing else."""
+    tells_words: bool = False
+    """CUDA and HIP: whether telling words are looked for, which takes some compilations more. The binary is
+    the same. OpenCL's are looked for always."""
 
     @property
     def source(self) -> str:
@@ -117,7 +123,11 @@ class ConfiguredKernel(Frozen):
     def key(self) -> str:
         """Short stable name of the compiled and launched kernel: 16 hex digits of SHA-256."""
         # A database may keep the names of a configuration in another order; its values are in `defines`.
-        left_out: dict[str, bool | set[str]] = {"configuration": True, "expected_launch": True}
+        left_out: dict[str, bool | set[str]] = {
+            "configuration": True,
+            "expected_launch": True,
+            "tells_words": True,
+        }
         # Names of kernels that have none of these are as they were before there were any.
         left_out["kernel"] = {f for f in ("launches", "constexprs") if not getattr(self.kernel, f)}
         if self.specialisation is None:

@@ -128,6 +128,7 @@ def _serve(
         expected_launch=expected and ExpectedLaunch.model_validate(expected),
         arguments=tuple(header["arguments"]),
         specialisation=header["specialisation"] and Specialisation.model_validate(header["specialisation"]),
+        tells_words=header["tells_words"],
         begin_with=header["begin_with"],
         may_fall_back=header["may_fall_back"],
     )

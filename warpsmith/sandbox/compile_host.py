@@ -112,11 +112,12 @@ class CompilePool:
             "expected_launch": kernel.expected_launch and kernel.expected_launch.model_dump(),
             "arguments": [a.name for a in kernel.kernel.arguments],
             "specialisation": kernel.specialisation and kernel.specialisation.model_dump(mode="json"),
+            "tells_words": kernel.tells_words,
             "begin_with": begin_with,
             "may_fall_back": may_fall_back,
         }
         child = self._take(kernel.kernel.backend)
-        limit_s = self._patience.limit_s(template)
+        limit_s = self._timeout_s if kernel.tells_words else self._patience.limit_s(template)
         began = time.monotonic()
         try:
             headers = [text.encode() for text in kernel.kernel.files.values()]
@@ -129,7 +130,8 @@ class CompilePool:
                 others = "; others of this template took a fraction" if limit_s < self._timeout_s else ""
                 return _rejected(f"the compiler did not finish within {limit_s:.3g} s{others}")
             return _rejected(f"the compiler crashed ({died.cause})", died.detail)
-        self._patience.took(template, time.monotonic() - began)
+        if not kernel.tells_words:
+            self._patience.took(template, time.monotonic() - began)
         if "crashed" in reply:
             printed = child.tail()
             child.kill()

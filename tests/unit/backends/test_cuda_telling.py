@@ -45,7 +45,9 @@ def _compiled(
         (folder / name).write_text(text)
     texts = tuple((headers or {}).values())
     request = CompileRequest(
-        Backend.CUDA, source, entry, options, (folder,), compiler, "sm_90", 0, headers=texts
+        *(Backend.CUDA, source, entry, options, (folder,), compiler, "sm_90", 0),
+        headers=texts,
+        tells_words=True,
     )
     result = compile_cuda(request)
     assert isinstance(result, Compiled), f"{result.reason}\n{result.log}"

@@ -92,9 +92,12 @@ inline void check(hipError_t error) { if (error != hipSuccess) std::exit(hipGetL
     assert isinstance(found, Compiled), f"{found.reason}\n{found.log}"
 
 
-def test_a_word_of_the_place_is_told(pool: CompilePool) -> None:
-    found = compiled(pool, VECTORS.replace("return;", "{ y[0] = __LINE__; return; }"))
-    assert isinstance(found, Compiled), found
-    assert found.telling == ("__LINE__",)
-    plain = compiled(pool, VECTORS)
-    assert isinstance(plain, Compiled) and plain.telling == ()
+def test_a_word_of_the_place_is_told_of_winners(pool: CompilePool) -> None:
+    text = VECTORS.replace("return;", "{ y[0] = __LINE__; return; }")
+    told = {}
+    for name, source, tells in (("winner", text, True), ("plain", VECTORS, True), ("trial", text, False)):
+        asked = kernel(Backend.HIP, source).model_copy(update={"tells_words": tells})
+        found = pool.submit(asked, CUDA_DEVICE).result(HANGS_S)
+        assert isinstance(found, Compiled), found
+        told[name] = found.telling
+    assert told == {"winner": ("__LINE__",), "plain": (), "trial": ()}

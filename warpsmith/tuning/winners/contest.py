@@ -23,7 +23,7 @@ from warpsmith.tuning.checks.reference_prefetch import (
     kept_bytes,
 )
 from warpsmith.tuning.checks.sanitizers import SanitizerCheck
-from warpsmith.tuning.session.baseline_kernel import compiled_baseline
+from warpsmith.tuning.session.baseline_kernel import compiled_baseline, know_words
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.session.session_ports import SessionPorts
@@ -368,7 +368,10 @@ class Contest:
         """A finalist's kernel, compiled when it is first needed."""
         if finalist.name not in self._binaries:
             kernel = finalist.template.configured(finalist.configuration)
-            self._binaries[finalist.name] = (kernel, self.base.compile(kernel))
+            compiled = self.base.compile(kernel.model_copy(update={"tells_words": True}))
+            if isinstance(compiled, Compiled):
+                know_words(self.base, compiled.telling)
+            self._binaries[finalist.name] = (kernel, compiled)
         return self._binaries[finalist.name]
 
     def _concluding(
