@@ -1,7 +1,7 @@
 """A job made concrete for one workload: all values are numbers, ready for a device."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -21,6 +21,7 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.image import ImageFormat
 from warpsmith.domain.job import CacheState, Workload
+from warpsmith.domain.kept_elements import KeptPlan, kept_plan
 from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.outcome import CompileFacts
 from warpsmith.errors import ExpressionError
@@ -76,6 +77,8 @@ class BufferPlan:
     """Set if the argument is an image; its bytes lie row by row as those of a buffer."""
     moved: float = 0.0
     """Largest share of its size by which each float is moved at random, to see what a rounding may change."""
+    kept: KeptPlan | None = None
+    """Which elements count; None: all. The worker alone has it: no child is told."""
 
     @property
     def elements(self) -> int:
@@ -223,6 +226,9 @@ class TimedCheck:
     spoiled: bool | None = None
     """True: some of its output is overwritten before it. None: at random, if the output holds the answer to
     other inputs anyway."""
+    others: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    """Ranges, by name, of elements that do not count. They are spoiled with the others, so that a launch that
+    relies on what an earlier one left there is wrong."""
 
 
 ENOUGH_S = 2.0
@@ -315,7 +321,8 @@ def _memory(kernel: Kernel, a: Argument, names: Mapping[str, Value]) -> BufferPl
     if a.role is Role.POINTERS:
         return table_plan(kernel, a, names)
     shape = tuple(extent.integer(names) for extent in a.shape)
-    return BufferPlan(a.name, a.dtype, a.role, shape, _drawn(a, shape, names), a.image)
+    kept = kept_plan(kernel, a, names)
+    return BufferPlan(a.name, a.dtype, a.role, shape, _drawn(a, shape, names), a.image, kept=kept)
 
 
 def _drawn(argument: Argument, shape: tuple[int, ...], names: Mapping[str, Value]) -> Draw | None:
