@@ -337,6 +337,9 @@ class Job(Frozen):
             if argument.role is Role.INOUT:
                 words = "restoring it between launches would count"
                 raise ValueError(f"objective.{field}: {argument.name} is inout, and {words}; {instead}")
+            if argument.kept is not None:
+                words = "overwriting it between launches would count"
+                raise ValueError(f"objective.{field}: {argument.name} has `kept`, and {words}; {instead}")
 
     def _check_dimensions(self) -> None:
         names = set(self.workloads[0].dimensions)

@@ -1,7 +1,7 @@
 """A job made concrete for one workload: all values are numbers, ready for a device."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -79,6 +79,8 @@ class BufferPlan:
     """Largest share of its size by which each float is moved at random, to see what a rounding may change."""
     kept: KeptPlan | None = None
     """Which elements count; None: all. The worker alone has it: no child is told."""
+    in_part: bool = False
+    """Not all elements count, so that launches could keep something in the others."""
 
     @property
     def elements(self) -> int:
@@ -226,9 +228,6 @@ class TimedCheck:
     spoiled: bool | None = None
     """True: some of its output is overwritten before it. None: at random, if the output holds the answer to
     other inputs anyway."""
-    others: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
-    """Ranges, by name, of elements that do not count. They are spoiled with the others, so that a launch that
-    relies on what an earlier one left there is wrong."""
 
 
 ENOUGH_S = 2.0
@@ -322,7 +321,9 @@ def _memory(kernel: Kernel, a: Argument, names: Mapping[str, Value]) -> BufferPl
         return table_plan(kernel, a, names)
     shape = tuple(extent.integer(names) for extent in a.shape)
     kept = kept_plan(kernel, a, names)
-    return BufferPlan(a.name, a.dtype, a.role, shape, _drawn(a, shape, names), a.image, kept=kept)
+    return BufferPlan(
+        a.name, a.dtype, a.role, shape, _drawn(a, shape, names), a.image, kept=kept, in_part=kept is not None
+    )
 
 
 def _drawn(argument: Argument, shape: tuple[int, ...], names: Mapping[str, Value]) -> Draw | None:

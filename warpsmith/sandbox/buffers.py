@@ -87,8 +87,12 @@ class WorkloadBuffers:
 
     @property
     def in_place(self) -> bool:
-        """True if launches change data that later launches read."""
-        return any(b.role is Role.INOUT for b in self.plan.buffers)
+        """True if launches change data that later launches read, or could read unseen.
+
+        What does not count of an output is compared with nothing. Answers that a launch keeps there for later
+        ones are overwritten with the rest before any set is launched again.
+        """
+        return any(b.role is Role.INOUT or b.in_part for b in self.plan.buffers)
 
     def free(self) -> None:
         """Free all memory."""
@@ -202,7 +206,7 @@ class WorkloadBuffers:
         self._refreshed.clear()
 
     def spoil(self, index: int, ranges: Mapping[str, Sequence[tuple[int, int]]] | None) -> None:
-        """Overwrite some outputs of set `index`, or of the ranges of those that are named; see `spoiling`.
+        """Overwrite some outputs of set `index`, or of the given ranges of them; see `spoiling`.
 
         The rest keeps the result of the last launch. A kernel that checks there whether its work is already
         done, and a kernel that does nothing, both leave the overwritten part unchanged.
@@ -210,9 +214,8 @@ class WorkloadBuffers:
         for slot in self._sets[index]:
             if slot.plan.role is not Role.OUTPUT:
                 continue
-            spans = [(0, slot.plan.elements)] if ranges is None else ranges.get(slot.plan.name)
-            if spans:
-                spoil(slot.memory, slot.guard, slot.plan.size_bytes, slot.plan.dtype.size_bytes, spans)
+            spans = [(0, slot.plan.elements)] if ranges is None else ranges[slot.plan.name]
+            spoil(slot.memory, slot.guard, slot.plan.size_bytes, slot.plan.dtype.size_bytes, spans)
 
     def poison(self, indices: Iterable[int] = (0,)) -> dict[str, bytes]:
         """Fill the outputs of these sets with bytes that no kernel can have left there.

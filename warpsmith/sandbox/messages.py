@@ -114,23 +114,15 @@ def timing_from_json(data: Json) -> TimingPlan:
 
 def _check_to_json(check: TimedCheck) -> Json:
     other = None if check.other is None else {"family": check.other[0].value, "variant": check.other[1]}
-    ranges, others = (
-        {n: [list(r) for r in spans] for n, spans in part.items()} for part in (check.ranges, check.others)
-    )
-    chosen = {"ranges": ranges, "others": others}
-    return {**chosen, "other": other, "redraw": check.redraw, "spoiled": check.spoiled}
+    ranges = {n: [list(r) for r in spans] for n, spans in check.ranges.items()}
+    return {"ranges": ranges, "other": other, "redraw": check.redraw, "spoiled": check.spoiled}
 
 
 def _check_from_json(data: Json) -> TimedCheck:
     other = data["other"]
-    ranges, others = (
-        {name: [(a, b) for a, b in spans] for name, spans in data[part].items()}
-        for part in ("ranges", "others")
-    )
     return TimedCheck(
-        ranges,
+        {name: [(a, b) for a, b in spans] for name, spans in data["ranges"].items()},
         None if other is None else (Family(other["family"]), int(other["variant"])),
         data["redraw"],
         data["spoiled"],
-        others,
     )

@@ -78,7 +78,6 @@ class TimedWatch:
             self._symbols.write(*self._values())
         if self._check.spoiled or not self._finds_another_answer or secrets.randbits(1):
             self._buffers.spoil(self._chosen.outputs, self._check.ranges)
-            self._buffers.spoil(self._chosen.outputs, self._check.others)
             self._scratch.spoil()
 
     def after(self, sample: int) -> None:

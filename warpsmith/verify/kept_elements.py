@@ -84,12 +84,6 @@ class KeptElements:
         chosen = sample_ranges(self.count, max(1, self.count // rows), rng, budget)
         return _joined(np.concatenate([self._numbered(a, b) for a, b in chosen]))
 
-    def sample_others(self, row: int, rng: np.random.Generator, budget: int) -> Ranges:
-        """Ranges that hold elements which do not count, about `budget` of them at most; empty if all do."""
-        chosen = sample_ranges(self._mask.size, row, rng, budget)
-        places = np.concatenate([a + np.flatnonzero(~self._mask[a:b]) for a, b in chosen])
-        return _joined(places) if places.size else []
-
     def _number_before(self, at: int) -> int:
         block = at // BLOCK_ELEMENTS
         inside = np.count_nonzero(self._mask[block * BLOCK_ELEMENTS : at])

@@ -149,11 +149,3 @@ def random_ranges(plan: WorkloadPlan, budget: int, kept: Mapping[str, KeptElemen
         else:
             found[b.name] = sample_ranges(b.elements, b.shape[-1], rng, budget)
     return found
-
-
-def other_ranges(plan: WorkloadPlan, budget: int, kept: Mapping[str, KeptElements]) -> dict[str, Ranges]:
-    """Random ranges, with about `budget` elements of each output at most, of what does not count."""
-    rng = np.random.default_rng(secrets.randbits(128))
-    rows = {b.name: b.shape[-1] for b in plan.mutated}
-    found = {name: elements.sample_others(rows[name], rng, budget) for name, elements in kept.items()}
-    return {name: spans for name, spans in found.items() if spans}

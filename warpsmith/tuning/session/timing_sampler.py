@@ -6,7 +6,7 @@ from warpsmith.domain.device import Ceilings
 from warpsmith.domain.job import Workload
 from warpsmith.domain.plan import TimedCheck, TimingPlan, TimingSamples
 from warpsmith.measure.roofline import Floor, below_floor, floor_of
-from warpsmith.tuning.session.output_checker import checked_launch, other_ranges, random_ranges
+from warpsmith.tuning.session.output_checker import checked_launch, random_ranges
 from warpsmith.tuning.session.replaceable_child import ReplaceableChild
 from warpsmith.tuning.session.session_inputs import SessionInputs
 from warpsmith.tuning.session.session_ports import Case, CheckedLaunch, LoadedKernel
@@ -56,12 +56,9 @@ class TimingSampler:
         if not on.redrawn_values:
             other, redraw = None, False
         plan, kept = self.inputs.plan(loaded.workload), self.inputs.kept(loaded.workload)
-        ranges, others = (choose(plan, TIMED_ELEMENTS, kept) for choose in (random_ranges, other_ranges))
-        if kept and redraw is None:
-            # What lies in elements that do not count is for inputs that are launched again and again.
-            redraw = True
+        ranges = random_ranges(plan, TIMED_ELEMENTS, kept)
         values = None if other is None else (other.family, other.variant)
-        check = TimedCheck(ranges, values, redraw, None if on.unspoiled else True, others)
+        check = TimedCheck(ranges, values, redraw, None if on.unspoiled else True)
         timed = self._time(loaded, replace(timing, check=check))
         if timed.report is None:
             return timed.samples, None
