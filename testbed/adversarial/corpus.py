@@ -15,6 +15,7 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.job import CacheState, Job, KernelReference, Tolerance, Workload
 from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.template import Template
+from warpsmith.jobfile import load_job
 
 HERE = Path(__file__).parent
 KINDS = ("cheats", "mutants", "honest")
@@ -28,6 +29,8 @@ WORKLOADS: dict[str, tuple[dict[str, int], ...]] = {
     "merge_attn_states": ({"tokens": 16, "heads": 8, "dim": 128}, {"tokens": 5, "heads": 3, "dim": 61}),
     "matmul": ({"m": 64, "n": 64, "k": 96}, {"m": 29, "n": 35, "k": 19}),
     "stencil": ({"height": 96, "width": 128}, {"height": 19, "width": 37}),
+    "padded_matmul": ({"m": 64, "n": 64, "k": 96}, {"m": 29, "n": 35, "k": 19}),
+    "ragged_silu": ({"rows": 16, "columns": 1024}, {"rows": 5, "columns": 131}),
 }
 STATES = ("held", "open", "varies")
 """`held`: the verdict is what is expected. `open`: today it is not, and that is a finding. `varies`: by
@@ -148,8 +151,9 @@ def in_language(backend: Backend, text: str) -> str:
 
 @cache
 def task_job(task: str, backend: Backend) -> Job:
-    """The OpenCL example of that name on small workloads, for either back end."""
-    job = load_example(task, "opencl")
+    """The OpenCL example of that name, or what lies in `tasks`, on small workloads, for either back end."""
+    own = HERE / "tasks" / f"{task}.yaml"
+    job = load_job(own) if own.exists() else load_example(task, "opencl")
     kernel = job.kernel.model_dump() | {"backend": backend, "source": in_language(backend, job.kernel.text)}
     workloads = [{"dimensions": d} for d in WORKLOADS[task]]
     return Job.model_validate(job.model_dump() | {"kernel": kernel, "workloads": workloads})

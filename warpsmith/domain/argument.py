@@ -85,6 +85,10 @@ class Argument(Frozen):
     """Lanes of a vector by value (`uint3`, `float4`), instead of `value`."""
     draw: Draw | None = None
     """Distribution of an input, inout or symbol. Default: normal for floats, integers 0..127 otherwise."""
+    kept: Expression | None = None
+    """Output or inout: which elements count, as a condition over the output's indices (`i0`, `i1`, ...,
+    slowest first), dimensions, and inputs of integers or truth values by name: their element at the same
+    first indices. No check looks at the others. Default: all elements count."""
     image: ImageFormat | None = None
     """OpenCL: the argument is an `image2d_t` or `image3d_t`, input or output, instead of a buffer."""
     to: Targets = None
@@ -130,6 +134,8 @@ class Argument(Frozen):
             raise ValueError(f"output {self.name} is written, not drawn; remove draw or use inout")
         if self.draw is not None and self.role not in (Role.INPUT, Role.INOUT, Role.SYMBOL):
             raise ValueError(f"{self.role.value} {self.name} is not drawn; remove draw")
+        if self.kept is not None and not self.is_mutated:
+            raise ValueError(f"{self.role.value} {self.name} is not compared; kept is for outputs and inouts")
         return self
 
     def _check_by_value(self) -> None:

@@ -39,6 +39,8 @@ def _of_kernel(kernel: Kernel) -> Iterator[Expression]:
 
 def _of_argument(argument: Argument) -> Iterator[Expression]:
     yield from argument.shape
+    if argument.kept is not None:
+        yield argument.kept
     yield from _of_field(argument)
     for field in argument.fields:
         yield from _of_nested(field)

@@ -14,6 +14,7 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.effort import check_effort
 from warpsmith.domain.expression_checks import check_names, check_number, check_whole
 from warpsmith.domain.expressions import Expression, Value
+from warpsmith.domain.kept_elements import check_kept
 from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.launch_checks import check_launch
 from warpsmith.domain.plain_data import STORED
@@ -336,6 +337,9 @@ class Job(Frozen):
             if argument.role is Role.INOUT:
                 words = "restoring it between launches would count"
                 raise ValueError(f"objective.{field}: {argument.name} is inout, and {words}; {instead}")
+            if argument.kept is not None:
+                words = "overwriting it between launches would count"
+                raise ValueError(f"objective.{field}: {argument.name} has `kept`, and {words}; {instead}")
 
     def _check_dimensions(self) -> None:
         names = set(self.workloads[0].dimensions)
@@ -374,6 +378,7 @@ class Job(Frozen):
             check_values(self.kernel, argument, where, scope, index)
             if argument.draw is not None:
                 check_draw(f"{where}.draw", argument.draw, argument.dtype, argument.shape, scope, index)
+            check_kept(self.kernel, argument, where, scope, index)
         for place, launch in self.kernel.placed_launches():
             check_launch(launch, f"kernel.{place}", scope, index)
         if self.operations is not None:

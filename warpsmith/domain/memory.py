@@ -138,9 +138,9 @@ class _Held:
     wide: int
     """Inputs of a NumPy reference."""
     expected: int
-    """Outputs of one case."""
+    """Outputs of one case, and a byte for each element of which it is said whether it counts."""
     outputs: int
-    """Outputs that a launch leaves."""
+    """Outputs that a launch leaves, and a copy of what counts of them."""
 
 
 def _held(job: Job, workload: Workload, device: DeviceInfo | None) -> _Held:
@@ -156,6 +156,9 @@ def _held(job: Job, workload: Workload, device: DeviceInfo | None) -> _Held:
     expected = sum(_wide(sizes, a) for a in arguments if a.is_mutated)
     if not isinstance(job.reference, NumpyReference):
         wide, expected = 0, outputs
+    in_part = [a for a in arguments if a.kept is not None]
+    expected += sum(sizes[a.name] // a.dtype.size_bytes for a in in_part)
+    outputs += sum(sizes[a.name] for a in in_part)
     count = 1 if device is None else cold_sets(set_bytes, device.limits, device.shares_host)
     sets = count * set_bytes + min(count, DISTINCT_VARIANTS) * inout + scratch
     return _Held(sets, set_bytes + inout + scratch, drawn, wide, expected, outputs)

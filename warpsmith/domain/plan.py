@@ -21,6 +21,7 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.image import ImageFormat
 from warpsmith.domain.job import CacheState, Workload
+from warpsmith.domain.kept_elements import KeptPlan, kept_plan
 from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.outcome import CompileFacts
 from warpsmith.errors import ExpressionError
@@ -76,6 +77,10 @@ class BufferPlan:
     """Set if the argument is an image; its bytes lie row by row as those of a buffer."""
     moved: float = 0.0
     """Largest share of its size by which each float is moved at random, to see what a rounding may change."""
+    kept: KeptPlan | None = None
+    """Which elements count; None: all. The worker alone has it: no child is told."""
+    in_part: bool = False
+    """Not all elements count, so that launches could keep something in the others."""
 
     @property
     def elements(self) -> int:
@@ -315,7 +320,10 @@ def _memory(kernel: Kernel, a: Argument, names: Mapping[str, Value]) -> BufferPl
     if a.role is Role.POINTERS:
         return table_plan(kernel, a, names)
     shape = tuple(extent.integer(names) for extent in a.shape)
-    return BufferPlan(a.name, a.dtype, a.role, shape, _drawn(a, shape, names), a.image)
+    kept = kept_plan(kernel, a, names)
+    return BufferPlan(
+        a.name, a.dtype, a.role, shape, _drawn(a, shape, names), a.image, kept=kept, in_part=kept is not None
+    )
 
 
 def _drawn(argument: Argument, shape: tuple[int, ...], names: Mapping[str, Value]) -> Draw | None:

@@ -1,10 +1,13 @@
 """The shortest time that a device allows, from ceilings measured on it.
 
-Every output is compared, so all its bytes must be written. Inputs may be read in part only. They therefore
-count for the share of the floor that a result states, but never for a rejection. A job may say how many bytes
-a launch moves (`bytes`), for inputs that are gathered and in-out buffers that are written in part.
+Every output is compared, so all bytes of it that count must be written. Inputs may be read in part only.
+They therefore count for the share of the floor that a result states, but never for a rejection. A job may say
+how many bytes a launch moves (`bytes`), for inputs that are gathered and in-out buffers that are written in
+part.
 """
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -60,6 +63,7 @@ def floor_of(
     shares_host: bool = False,
     operations: float = 0.0,
     moved: int | None = None,
+    shares: Mapping[str, float] | None = None,
 ) -> Floor:
     """The floor of a workload in one cache state.
 
@@ -68,10 +72,14 @@ def floor_of(
             code; matrix units are faster, so operations never count for a rejection.
         moved: bytes that a launch reads and writes, as the job gives them. None: all buffers, in-out buffers
             twice.
+        shares: by name of an output, the share of its elements that count. A kernel that leaves the others
+            alone may leave alone what they would be computed from.
     """
-    written = sum(b.size_bytes for b in plan.mutated)
+    shares = shares or {}
+    written = sum(math.ceil(b.size_bytes * shares.get(b.name, 1.0)) for b in plan.mutated)
     if moved is None:
-        moved = bytes_once(plan)
+        most = max((shares.get(b.name, 1.0) for b in plan.mutated), default=1.0)
+        moved = math.ceil(bytes_once(plan) * most)
     else:
         written = min(written, moved)
     fastest = max(ceilings.hot_bytes_per_s, ceilings.cold_bytes_per_s)

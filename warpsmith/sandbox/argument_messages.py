@@ -20,7 +20,8 @@ def argument_to_json(a: ArgumentPlan) -> Json:
         draw = None if a.draw is None else a.draw.model_dump(mode="json")
         image = None if a.image is None else a.image.model_dump(mode="json")
         kind = {"kind": a.role.value, "name": a.name, "dtype": a.dtype.value}
-        return {**kind, "shape": a.shape, "draw": draw, "image": image, "moved": a.moved}
+        drawn = {"draw": draw, "image": image, "moved": a.moved}
+        return {**kind, "shape": a.shape, **drawn, "in_part": a.in_part}
     if isinstance(a, LocalPlan):
         return {"kind": Role.LOCAL.value, "name": a.name}
     if isinstance(a, ScratchPlan):
@@ -61,7 +62,8 @@ def argument_from_json(data: Json) -> ArgumentPlan:
     draw = None if data["draw"] is None else Draw.model_validate(data["draw"])
     image = None if data["image"] is None else ImageFormat.model_validate(data["image"])
     shape = tuple(data["shape"])
-    return BufferPlan(name, Dtype(data["dtype"]), Role(kind), shape, draw, image, data["moved"])
+    moved, in_part = data["moved"], data["in_part"]
+    return BufferPlan(name, Dtype(data["dtype"]), Role(kind), shape, draw, image, moved, in_part=in_part)
 
 
 def _address(address: Address) -> tuple[str | None, int]:

@@ -87,8 +87,12 @@ class WorkloadBuffers:
 
     @property
     def in_place(self) -> bool:
-        """True if launches change data that later launches read."""
-        return any(b.role is Role.INOUT for b in self.plan.buffers)
+        """True if launches change data that later launches read, or could read unseen.
+
+        What does not count of an output is compared with nothing. Answers that a launch keeps there for later
+        ones are overwritten with the rest before any set is launched again.
+        """
+        return any(b.role is Role.INOUT or b.in_part for b in self.plan.buffers)
 
     def free(self) -> None:
         """Free all memory."""

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.launch import Launch
+from warpsmith.search.array_expressions import Scope
 from warpsmith.search.feasible_set import FeasibleSet, parameter_values
-from warpsmith.search.vectorised_constraints import Scope, evaluate
+from warpsmith.search.vectorised_constraints import evaluate
 
 Floats = NDArray[np.float64]
 

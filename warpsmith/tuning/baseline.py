@@ -27,7 +27,12 @@ from warpsmith.tuning.checks.baseline_cases import (
 from warpsmith.tuning.checks.baseline_time import SHARE, BaselineTime
 from warpsmith.tuning.checks.faulty_shapes import FaultyShapes
 from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch, may_overlap, prefetch_references
-from warpsmith.tuning.checks.trivial_answers import untestable, written_in_part
+from warpsmith.tuning.checks.trivial_answers import (
+    counted_in_part,
+    nothing_counts,
+    untestable,
+    written_in_part,
+)
 from warpsmith.tuning.own_noise import OwnNoise
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
@@ -89,7 +94,7 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
                 for case in draws:
                     if case.key in failed:
                         raise failed[case.key]
-                refusal = _untestable(session, workload, draws)
+                refusal = nothing_counts(session, workload) or _untestable(session, workload, draws)
                 if refusal:
                     return _refused(device, timings, f"{where}: {refusal}")
                 handle = session.device(workload).load(compiled)
@@ -97,7 +102,7 @@ def measure_baseline(session: DeviceSession) -> BaselineResult:
                 if isinstance(timing, Rejected):
                     return _refused(device, timings, f"{where}: the kernel fails: {timing.reason}", timing)
                 timings.append(timing)
-                in_part += written_in_part(session, workload)
+                in_part += [*counted_in_part(session, workload), *written_in_part(session, workload)]
                 loaded = LoadedKernel(handle, workload, launch_size(kernel, workload, device))
                 noise.measure(compiled, loaded)
                 session.device(workload).unload(handle)

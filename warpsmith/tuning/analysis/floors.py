@@ -8,8 +8,13 @@ from warpsmith.tuning.tasks import BaselineResult
 
 
 def floors(job: Job, baseline: BaselineResult) -> dict[str, Floor]:
-    """The floor of every workload, by key; empty if the device's ceilings are unknown."""
-    if baseline.ceilings is None:
+    """The floor of every workload, by key; empty if the device's ceilings are unknown.
+
+    It is also empty if elements of an output do not count and the job does not give its bytes: how many there
+    are is known where the inputs are drawn.
+    """
+    in_part = any(a.kept is not None for a in job.kernel.declared) and job.bytes is None
+    if baseline.ceilings is None or in_part:
         return {}
     found = {}
     scope = baseline.device.scope() | job.space.defaults

@@ -41,6 +41,7 @@ from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import same_bits
 from warpsmith.verify.dtypes import largest
 from warpsmith.verify.inputs import default_draw, drawn_pieces
+from warpsmith.verify.kept_elements import counted_report
 from warpsmith.verify.run_report import Array, RunReport
 from warpsmith.whereabouts import HERE
 
@@ -203,7 +204,8 @@ def check_case(session: DeviceSession, loaded: LoadedKernel, case: Case) -> Chec
 def _launched(session: DeviceSession, loaded: LoadedKernel, case: Case) -> RunReport:
     plan = session.inputs.plan(case)
     repeat = session.inputs.defences.determinism and case.family is not Family.WORLD
-    return session.device(case).run(loaded.handle, plan.key, loaded.size, repeat=repeat)
+    report = session.device(case).run(loaded.handle, plan.key, loaded.size, repeat=repeat)
+    return counted_report(report, None, session.inputs.kept(case))
 
 
 def _overruns_unseen(session: DeviceSession, loaded: LoadedKernel, case: Case) -> bool:
@@ -241,7 +243,7 @@ def _judged_by_steps(
     missed = own_misses(session.job, session.inputs.plan(case), report.outputs, expected.of(case))
     if not missed:
         return refused
-    elements = {b.name: b.elements for b in session.inputs.plan(case).mutated}
+    elements = {n: want.size for n, want in expected.of(case).items()}
     shares = {n: allowed_share(share * elements[n], elements[n]) for n, share in missed.items()}
     found = _compared(session, case, report, shares)
     return found if isinstance(found, Rejected) else found.model_copy(update={"missed": missed})
@@ -262,7 +264,7 @@ def _compared(
         )
     expected = session.expected.of(case)
     rules = CheckRules(session.job, session.inputs.defences, own_globals=None, ties=ties or {})
-    found = check_run(rules, plan, report, expected, None, grown)
+    found = check_run(rules, plan, report, expected, None, grown, session.inputs.kept(case))
     if isinstance(found, Rejected):
         return found
     if all(
@@ -275,7 +277,7 @@ def _compared(
         update={
             "max_error": found,
             "spread": spread(session.job, plan, report, grown),
-            "elements": sum(b.elements for b in plan.mutated),
+            "elements": sum(expected[b.name].size for b in plan.mutated),
         }
     )
 

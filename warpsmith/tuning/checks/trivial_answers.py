@@ -15,6 +15,7 @@ from warpsmith.tuning.session.session_ports import Case
 from warpsmith.verify.compare import allowed_misses, misses, passes
 from warpsmith.verify.in_spans import in_spans, pieces
 from warpsmith.verify.inputs import drawn_pieces
+from warpsmith.verify.kept_elements import KeptElements
 from warpsmith.verify.run_report import Array
 
 ADVICE = "tighten the tolerances or draw other inputs"
@@ -26,6 +27,8 @@ WRITTEN_IN_PART = 0.9
 """Share of changed elements of an `inout` buffer below which that is said."""
 TOLD_ELEMENTS = 1 << 22
 """About as many elements of a large buffer tell which part of it is changed."""
+FEW_COUNT = 1 / 16
+"""Share of elements that count below which it is asked whether that is meant."""
 _POSITIVE = "{distribution: uniform, low: 0.1, high: 1}"
 _DRAWN = (Role.INPUT, Role.INOUT, Role.SYMBOL)
 
@@ -46,7 +49,7 @@ def untestable(session: DeviceSession, workload: Workload, another: Case | None 
         if _passes(session, workload, answer, expected):
             return f"untestable: {name} would pass the check; {_advice(session)}"
     drawn = [b for b in plan.buffers if b.role is not Role.OUTPUT]
-    if drawn and another is not None and _passes(session, workload, session.expected.of(another), expected):
+    if drawn and another is not None and _passes_elsewhere(session, workload, another):
         names = ", ".join(b.name for b in plan.mutated)
         words = f"untestable: {names} does not depend on the inputs: the answer to other inputs would pass"
         return f"{words} the check; {_advice(session)}"
@@ -57,16 +60,46 @@ def untestable(session: DeviceSession, workload: Workload, another: Case | None 
     return ""
 
 
+def nothing_counts(session: DeviceSession, workload: Workload) -> str:
+    """The reason why an output of the workload has no element that counts; empty if each has one."""
+    plan, kept = session.inputs.plan(workload), session.inputs.kept(workload)
+    places = {a.name: f"kernel.{place}.kept" for place, a in session.job.kernel.placed()}
+    for buffer in plan.mutated:
+        if buffer.kept is None or kept[buffer.name].count:
+            continue
+        words = f"{places[buffer.name]}: no element of {buffer.name} counts: {buffer.kept.expression.text!r}"
+        if not buffer.kept.inputs:
+            return f"{words} is true of none; mend it, or give dimensions of which it is true"
+        inputs = ", ".join(buffer.kept.inputs)
+        return f"{words} is true of none with the {inputs} that are drawn; mend it, or draw other values"
+    return ""
+
+
+def counted_in_part(session: DeviceSession, workload: Workload) -> list[str]:
+    """Notes on outputs of which not all elements count: how many do."""
+    plan, kept = session.inputs.plan(workload), session.inputs.kept(workload)
+    notes = []
+    for buffer in plan.mutated:
+        if buffer.kept is None:
+            continue
+        count, share = kept[buffer.name].count, kept[buffer.name].count / buffer.elements
+        words = f"{workload.key}: {count} of {buffer.elements} elements ({share:.2g}) of {buffer.name} count"
+        words += f" (kept: {buffer.kept.expression.text}); the others are not compared"
+        few = ", and so few of them tell little: is `kept` as meant, and are its inputs drawn so?"
+        notes.append(words + few * (share < FEW_COUNT))
+    return notes
+
+
 def written_in_part(session: DeviceSession, workload: Workload) -> list[str]:
     """Notes on `inout` buffers of which the answer changes a part only."""
     plan, expected = session.inputs.plan(workload), session.expected.of(workload)
-    notes = []
+    kept, notes = session.inputs.kept(workload), []
     for buffer in plan.mutated:
         if buffer.role is not Role.INOUT:
             continue
         begin, changed, seen, want = 0, 0, 0, expected[buffer.name]
         every = max(1, buffer.elements // TOLD_ELEMENTS)
-        for number, piece in enumerate(drawn_pieces(buffer, plan.seed, plan.variant, plan.family)):
+        for number, piece in enumerate(_drawn(plan, buffer, kept.get(buffer.name))):
             if number % every == 0:
                 with np.errstate(invalid="ignore", over="ignore"):
                     wanted = want[begin : begin + piece.size].astype(piece.dtype)
@@ -131,7 +164,7 @@ def _trivial_answers(
     plan: WorkloadPlan, expected: Mapping[str, Array]
 ) -> Iterator[tuple[str, Mapping[str, Array]]]:
     # A single element equals its mean; the result for other inputs then shows whether anything is checked.
-    several = any(b.elements > 1 for b in plan.mutated)
+    several = any(expected[b.name].size > 1 for b in plan.mutated)
     for name, fill in (("zeros", 0.0), ("a constant", None))[: 1 + several]:
         answer = {}
         for buffer in plan.mutated:
@@ -147,11 +180,12 @@ def _nearest_input(
 ) -> bool | None:
     """True if the first input that would pass as this output equals it; None if no input would pass."""
     plan, tolerance = session.inputs.plan(workload), session.expected.tolerance(workload, output)
+    kept = session.inputs.kept(workload).get(output.name)
     for buffer in drawn:
-        if buffer.elements != want.size:
+        if buffer.elements != output.elements:
             continue
         begin, exact, missed = 0, True, 0.0
-        for piece in drawn_pieces(buffer, plan.seed, plan.variant, plan.family):
+        for piece in _drawn(plan, buffer, kept):
             guess, wanted = piece.astype(want.dtype), want[begin : begin + piece.size]
             missed += misses(guess, wanted, tolerance)
             if missed > allowed_misses(tolerance, want.size):
@@ -161,6 +195,29 @@ def _nearest_input(
         else:
             return exact
     return None
+
+
+def _drawn(plan: WorkloadPlan, buffer: BufferPlan, kept: KeptElements | None) -> Iterator[Array]:
+    """The values of an input in pieces, without those that lie where no element of an output counts."""
+    begin = 0
+    for piece in drawn_pieces(buffer, plan.seed, plan.variant, plan.family):
+        yield piece if kept is None else kept.of(piece, [(begin, begin + piece.size)])
+        begin += piece.size
+
+
+def _passes_elsewhere(session: DeviceSession, workload: Workload, another: Case) -> bool:
+    """Whether the answer to other inputs would pass. What counts for one of them only is left out."""
+    expected, other = session.expected.of(workload), session.expected.of(another)
+    kept, kept_there = session.inputs.kept(workload), session.inputs.kept(another)
+    for buffer in session.inputs.plan(workload).mutated:
+        want, answer = expected[buffer.name], other[buffer.name]
+        if buffer.name in kept and kept[buffer.name] is not kept_there[buffer.name]:
+            here, there = kept[buffer.name].at(), kept_there[buffer.name].at()
+            want, answer = want[there[here]], answer[here[there]]
+        # Where nothing is left, the inputs decide what counts.
+        if not want.size or not passes(answer, want, session.expected.tolerance(workload, buffer)):
+            return False
+    return True
 
 
 def _passes(

@@ -19,6 +19,7 @@ from warpsmith.tuning.session.session_inputs import SessionInputs
 from warpsmith.tuning.session.session_ports import Case, SessionPorts, as_case
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import root_mean_square
+from warpsmith.verify.kept_elements import counted
 from warpsmith.verify.run_report import Array
 from warpsmith.verify.tolerance import output_sizes
 
@@ -31,7 +32,11 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class ExpectedOutputs:
-    """Outputs of the job's reference, computed once for each case and kept until they are forgotten."""
+    """Outputs of the job's reference, computed once for each case and kept until they are forgotten.
+
+    Of outputs of which not all elements count they hold the others no more: nothing that is asked of them may
+    look there.
+    """
 
     inputs: SessionInputs
     ports: SessionPorts
@@ -66,7 +71,7 @@ class ExpectedOutputs:
             self._reference = before
 
     def of(self, of: Workload | Case) -> Mapping[str, Array]:
-        """What every mutated argument must hold, flat, by argument name.
+        """What the elements that count of every mutated argument must hold, flat, by argument name.
 
         Raises:
             InvalidInput: the reference is of no use; says why.
@@ -91,8 +96,12 @@ class ExpectedOutputs:
                 if isinstance(outputs, InvalidInput):
                     failed[key] = outputs
                 else:
-                    self._known[key] = outputs
+                    self._known[key] = self._counted(missing[key], outputs)
         return failed
+
+    def _counted(self, case: Case, outputs: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Raises `ExpressionError` if it cannot be said what counts."""
+        return counted(outputs, self.inputs.kept(case))
 
     def on_device(self, case: Case) -> bool:
         """Whether the outputs of a case are computed on the device, and so never while something is timed."""
@@ -133,7 +142,7 @@ class ExpectedOutputs:
                     raise outputs
                 self._by_device.discard(case.key)
                 self._told.add(case.key)
-                self._known[case.key] = outputs
+                self._known[case.key] = self._counted(case, outputs)
             return case.key in self._told
 
     def close(self) -> None:
@@ -146,12 +155,17 @@ class ExpectedOutputs:
         """Free outputs on inputs that no search trial gets."""
         for key in [k for k in self._known if not self.inputs.search_gets(k)]:
             del self._known[key]
+        self.inputs.forget_kept(lambda key: not self.inputs.search_gets(key))
 
     def forget(self, workload: Workload) -> None:
         """Free all outputs of a workload but those of worlds, which are small and serve every winner."""
-        worlds = Family.WORLD
-        for key in [k for k in self._known if k.workload == workload.key and k.family is not worlds]:
+
+        def is_done(key: CaseKey) -> bool:
+            return key.workload == workload.key and key.family is not Family.WORLD
+
+        for key in [k for k in self._known if is_done(k)]:
             del self._known[key]
+        self.inputs.forget_kept(is_done)
 
     def root_mean_square(self, case: Case, name: str) -> float:
         """Root mean square of an output; raises as `of` does."""
@@ -190,14 +204,18 @@ class ExpectedOutputs:
             (outputs,) = self._from_plans([(plan, case.workload)])
         if isinstance(outputs, InvalidInput):
             raise outputs
-        return outputs
+        return self._counted(case, outputs)
 
     def ties(self, case: Case) -> Mapping[str, float]:
         """Share of each integer output that may be a step off, by name; see `rounding_ties`."""
         outputs = rounds_floats(self.inputs.job, self.inputs.plan(case))
         ties, missed = self._tie_counts(case, outputs), self.inputs.baseline.missed
-        expected = {b: ties.get(b.name, 0.0) + missed.get(b.name, 0.0) * b.elements for b in outputs}
-        return {b.name: allowed_share(count, b.elements) for b, count in expected.items() if count}
+        found = {}
+        for name, elements in ((b.name, self.of(case)[b.name].size) for b in outputs):
+            count = ties.get(name, 0.0) + missed.get(name, 0.0) * elements
+            if count and elements:
+                found[name] = allowed_share(count, elements)
+        return found
 
     def room(self, case: Case) -> Mapping[str, float]:
         """Absolute error of each output that roundings explain, by name; see `rounding_room`."""

@@ -20,6 +20,7 @@ from warpsmith.tuning.session.output_checks import CheckRules, check_run
 from warpsmith.tuning.session.session_inputs import SessionInputs
 from warpsmith.tuning.session.session_ports import Case, CheckedLaunch, SessionPorts
 from warpsmith.tuning.session.world_sizes import known_of
+from warpsmith.verify.kept_elements import counted
 from warpsmith.verify.run_report import RunReport
 
 
@@ -93,12 +94,13 @@ class FairCases:
             outputs = exc
         if isinstance(outputs, InvalidInput):
             return False  # that it cannot be told excuses nobody
-        report = RunReport(outputs, guard_violations=(), changed_inputs=())
+        kept = self.inputs.kept(case)
+        report = RunReport(counted(outputs, kept), guard_violations=(), changed_inputs=())
         ties = self.expected.ties(case)
         rules = CheckRules(self.inputs.job, self.inputs.defences, own_globals=None, ties=ties)
         known = known_of(self.inputs, self.expected, case)
         if known is not None:
             # Its error on another draw is no bound of its own.
             known = known.model_copy(update={"elements": 0})
-        found = check_run(rules, plan, report, self.expected.of(case), None, known)
+        found = check_run(rules, plan, report, self.expected.of(case), None, known, kept)
         return isinstance(found, Rejected)

@@ -1,5 +1,6 @@
 """Likely causes of a wrong output, for the text of a refusal. Only people read it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ from warpsmith.domain.job import Job, NumpyReference, Tolerance
 from warpsmith.domain.plan import BufferPlan
 from warpsmith.verify.compare import ErrorReport, root_mean_square
 from warpsmith.verify.dtypes import widened
+from warpsmith.verify.kept_elements import KeptElements
 from warpsmith.verify.run_report import Array, Ranges
 from warpsmith.verify.tolerance import passing_atol
 
@@ -36,7 +38,17 @@ class Mismatch:
     tolerance: Tolerance
     error: ErrorReport
     ranges: Ranges | None
-    """Where the compared elements lie; None: all of them are compared."""
+    """Where the elements lie that were brought back; None: all were."""
+    kept: KeptElements | None = None
+    """Which elements count, so that they are compared; None: all."""
+
+    def places(self) -> NDArray[np.int64]:
+        """Where in the whole output the compared elements lie."""
+        if self.kept is not None:
+            return self.kept.places(self.ranges)
+        if self.ranges is None:
+            return np.arange(self.got.size)
+        return np.concatenate([np.arange(a, b) for a, b in self.ranges])
 
 
 def why_wrong(job: Job, mismatch: Mismatch, poison: bytes, *, own: bool) -> str:
@@ -47,20 +59,30 @@ def why_wrong(job: Job, mismatch: Mismatch, poison: bytes, *, own: bool) -> str:
         own: True for the user's kernel, whose declaration may be wrong.
     """
     got, error = mismatch.got, mismatch.error
-    missing = unwritten(got, mismatch.want, poison, mismatch.ranges)
+    missing = unwritten(got, mismatch.want, poison, mismatch.places)
     if missing.size:
         words = f"{missing.size} of {got.size} elements were {UNWRITTEN}, the first is element {missing[0]}"
         if own:
             words += f"; where {mismatch.buffer.name} keeps what it holds, its role is inout"
+            if mismatch.kept is None:
+                words += ", and `kept` says which elements count if nobody reads these"
         return words if missing.size >= error.wrong else f"{words}; besides, {error.detail}"
-    return error.detail + _advice(job, mismatch) if own else error.detail
+    detail = error.detail
+    if mismatch.kept is not None and error.first_wrong is not None:
+        place = int(mismatch.places()[error.first_wrong])
+        detail += f" (of those that count, of which this is element {place} of {mismatch.buffer.name})"
+    return detail + _advice(job, mismatch) if own else detail
 
 
-def unwritten(got: Array, want: Array, poison: bytes, ranges: Ranges | None) -> Array:
-    """Indices, in the whole buffer, of elements that still hold the fill bytes."""
-    places = np.arange(got.size) if ranges is None else np.concatenate([np.arange(a, b) for a, b in ranges])
+def unwritten(got: Array, want: Array, poison: bytes, where: Callable[[], NDArray[np.int64]]) -> Array:
+    """Indices, in the whole buffer, of elements that still hold the fill bytes.
+
+    Args:
+        where: gives the indices of the compared elements.
+    """
     if not poison or not got.size:
-        return places[:0]
+        return np.arange(0)
+    places = where()
     width = got.dtype.itemsize
     filled = np.frombuffer(poison * -(-width // len(poison)) * 2, np.uint8)
     phases = np.stack([filled[p : p + width] for p in range(0, max(len(poison), width), width)])
@@ -128,7 +150,7 @@ def _factor(mismatch: Mismatch) -> str:
 def _transposed(mismatch: Mismatch) -> str:
     """How the result is the reference's with its axes swapped; empty if it is not."""
     shape = mismatch.buffer.shape
-    if mismatch.ranges is not None or len(shape) != 2 or min(shape) < 2:
+    if mismatch.got.size != mismatch.buffer.elements or len(shape) != 2 or min(shape) < 2:
         return ""
     got, want = _wide(mismatch.got), _wide(mismatch.want)
     with np.errstate(all="ignore"):

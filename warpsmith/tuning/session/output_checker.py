@@ -24,7 +24,8 @@ from warpsmith.tuning.session.session_inputs import SessionInputs
 from warpsmith.tuning.session.session_ports import Case, CheckedLaunch, LoadedKernel
 from warpsmith.tuning.session.world_sizes import known_of
 from warpsmith.verify.checked_ranges import sample_ranges
-from warpsmith.verify.run_report import Ranges
+from warpsmith.verify.kept_elements import KeptElements, counted_report
+from warpsmith.verify.run_report import Ranges, RunReport
 
 SAMPLED_ELEMENTS = 65_536
 """Elements of each output that a search trial compares; first-time candidates and winners: all."""
@@ -55,10 +56,11 @@ class OutputChecker:
         """
         case, defences = on or Case(loaded.workload), self.inputs.defences
         plan, device = self.inputs.plan(case), self.child.device(case)
-        ranges = None if whole and defences.whole else random_ranges(plan, SAMPLED_ELEMENTS)
+        kept = self.inputs.kept(case)
+        ranges = None if whole and defences.whole else random_ranges(plan, SAMPLED_ELEMENTS, kept)
         repeat, poison = repeat and defences.determinism, defences.poison
         report = device.run(loaded.handle, plan.key, loaded.size, ranges, repeat=repeat, poison=poison)
-        return CheckedLaunch(case, plan, report, ranges)
+        return checked_launch(case, plan, report, ranges, kept)
 
     def evaluate(self, launch: CheckedLaunch) -> CheckResult:
         """What a launch left against what it must leave; any thread may ask.
@@ -93,7 +95,7 @@ class OutputChecker:
         rules = CheckRules(job, self.inputs.defences, baseline.own_globals, is_steady, ties or {}, room or {})
         expected = self.expected.of(launch.case)
         known = known_of(self.inputs, self.expected, launch.case)
-        return check_run(rules, launch.plan, launch.report, expected, launch.ranges, known)
+        return check_run(rules, launch.plan, launch.report, expected, launch.ranges, known, launch.kept)
 
     def check(
         self, loaded: LoadedKernel, *, whole: bool, repeat: bool = False, on: Case | None = None
@@ -120,7 +122,30 @@ def is_wrong(found: CheckResult) -> bool:
     return isinstance(found, Rejected) and found.stage is Stage.CORRECTNESS
 
 
-def random_ranges(plan: WorkloadPlan, budget: int) -> dict[str, Ranges]:
-    """Random element ranges of every mutated argument, about `budget` elements of each."""
-    rng = np.random.default_rng(secrets.randbits(128))
-    return {b.name: sample_ranges(b.elements, b.shape[-1], rng, budget) for b in plan.mutated}
+def checked_launch(
+    case: Case,
+    plan: WorkloadPlan,
+    report: RunReport,
+    ranges: Mapping[str, Ranges] | None,
+    kept: Mapping[str, KeptElements],
+    words: str = "",
+) -> CheckedLaunch:
+    """A launch of which nothing is known but what counts.
+
+    Args:
+        ranges: where the elements lie that were brought back; None: all were.
+        kept: which elements count for these inputs.
+        words: see `CheckedLaunch`.
+    """
+    return CheckedLaunch(case, plan, counted_report(report, ranges, kept), ranges, words, kept)
+
+
+def random_ranges(plan: WorkloadPlan, budget: int, kept: Mapping[str, KeptElements]) -> dict[str, Ranges]:
+    """Random ranges of every mutated argument, with about `budget` elements of each that count."""
+    rng, found = np.random.default_rng(secrets.randbits(128)), {}
+    for b in plan.mutated:
+        if b.name in kept:
+            found[b.name] = kept[b.name].sample(b.shape[-1], rng, budget)
+        else:
+            found[b.name] = sample_ranges(b.elements, b.shape[-1], rng, budget)
+    return found

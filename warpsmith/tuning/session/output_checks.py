@@ -20,6 +20,7 @@ from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import Budget, compare, passes
 from warpsmith.verify.defences import Defences
 from warpsmith.verify.dtypes import epsilon
+from warpsmith.verify.kept_elements import KeptElements, counted_ranges
 from warpsmith.verify.run_report import Array, Ranges, RunReport
 from warpsmith.verify.tolerance import SHORT_SUM, SMALLEST, SUM_FACTOR, default_tolerance, longest_sum
 from warpsmith.verify.worlds import CANCELLING, WorldKind, kind_of
@@ -65,13 +66,16 @@ def check_run(
     expected: Mapping[str, Array],
     ranges: Mapping[str, Ranges] | None,
     known: CheckedCase | None = None,
+    kept: Mapping[str, KeptElements] | None = None,
 ) -> CheckResult:
     """Guards, read-only inputs, device variables and outputs of one checked launch.
 
     Args:
-        expected: what each mutated argument must hold, whole and flat.
-        ranges: where the elements lie that were brought back; None: all were.
+        report: without elements that do not count.
+        expected: what the elements that count of each mutated argument must hold, flat.
+        ranges: where the elements lie that were brought back, in the whole outputs; None: all were.
         known: result of the user's kernel on these inputs; None: unknown, so there is no error budget.
+        kept: which elements count of the outputs of which not all do, by name.
     """
     job, on, own_globals = rules.job, rules.defences, rules.own_globals
     if report.guard_violations and on.guards:
@@ -87,9 +91,10 @@ def check_run(
         reason = f"wrote the device variable {written[0]}, by which later launches can know of this one"
         return Rejected(stage=Stage.GUARD, reason=reason[:2000], workload=plan.workload)
     worst = 0.0
+    spans = counted_ranges(ranges, kept or {})
     for buffer in plan.mutated:
         want = expected[buffer.name]
-        where = None if ranges is None else ranges[buffer.name]
+        elements, where = want.size, None if spans is None else spans[buffer.name]
         if where is not None:
             want = np.concatenate([want[start:stop] for start, stop in where])
         tolerance = tolerance_of(job, plan, buffer, known)
@@ -108,14 +113,15 @@ def check_run(
             on.error_budget
             and not tolerance.share
             and known is not None
-            and _has_budget(job, plan, buffer, known)
+            and _has_budget(job, plan, buffer, elements, known)
         ):
             own_error = _own_error(plan, buffer, known, tolerance)
             budget = Budget(own_error, buffer.dtype, longest_sum(plan, buffer))
-        error = compare(got, want, tolerance, budget, is_sample=got.size < buffer.elements)
+        error = compare(got, want, tolerance, budget, is_sample=got.size < elements)
         if error.wrong:
             poison, own = report.poison.get(buffer.name, b""), own_globals is None
-            mismatch = Mismatch(buffer, got, want, tolerance, error, where)
+            at = None if ranges is None else ranges[buffer.name]
+            mismatch = Mismatch(buffer, got, want, tolerance, error, at, (kept or {}).get(buffer.name))
             why = why_wrong(job, mismatch, poison, own=own)
             return _wrong(plan, buffer, f"is wrong: {why}")
         if error.over_budget:
@@ -123,7 +129,7 @@ def check_run(
         worst = max(worst, error.max_error)
         if report.repeated is not None and on.determinism:
             again, got = report.repeated[buffer.name], report.where_repeated(buffer.name, got)
-            is_part = got.size < buffer.elements
+            is_part = got.size < elements
             want = report.where_repeated(buffer.name, want)
             if rules.is_steady and own_globals is not None:
                 apart = compare(again, got, tolerance).max_error
@@ -151,9 +157,11 @@ def tells_nothing(
     distribution is judged once for the job, by `untestable`.
 
     Args:
-        want: all elements that the output must hold, flat.
+        want: all elements that count of the output, flat. None may be left on other inputs.
     """
-    if plan.family is Family.DECLARED or not buffer.dtype.is_float or not want.size:
+    if not want.size:
+        return True
+    if plan.family is Family.DECLARED or not buffer.dtype.is_float:
         return False
     if plan.family is Family.WORLD and kind_of(plan.variant) in ROOMY:
         return False
@@ -288,11 +296,11 @@ def _is_constant(kernel: ConfiguredKernel, symbol: str) -> bool:
     return variable_of(symbol) in _declared(kernel).constants
 
 
-def _has_budget(job: Job, plan: WorkloadPlan, buffer: BufferPlan, known: CheckedCase) -> bool:
+def _has_budget(job: Job, plan: WorkloadPlan, buffer: BufferPlan, elements: int, known: CheckedCase) -> bool:
     if plan.family is Family.WORLD:
         is_telling = kind_of(plan.variant) is WorldKind.PLAIN
     else:
-        is_telling = buffer.elements >= BUDGET_ELEMENTS and plan.family in BUDGET_FAMILIES
+        is_telling = elements >= BUDGET_ELEMENTS and plan.family in BUDGET_FAMILIES
     return (
         isinstance(job.reference, NumpyReference)
         and buffer.dtype.is_float

@@ -75,11 +75,12 @@ def own_misses(job: Job, plan: WorkloadPlan, got: Outputs, want: Outputs) -> dic
     """
     found = {}
     for output in rounds_floats(job, plan):
+        elements = want[output.name].size
         misses = int(np.count_nonzero(got[output.name] != want[output.name]))
-        if misses != _steps(got[output.name], want[output.name]) or misses > MOST_MISSES * output.elements:
+        if misses != _steps(got[output.name], want[output.name]) or misses > MOST_MISSES * elements:
             return {}
         if misses:
-            found[output.name] = (misses + math.sqrt(misses)) / output.elements
+            found[output.name] = (misses + math.sqrt(misses)) / elements
     return found
 
 

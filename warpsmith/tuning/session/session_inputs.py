@@ -1,7 +1,7 @@
 """What the launches of a session get: arguments in numbers, drawn from a seed that nobody else knows."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from warpsmith.domain.by_value_plan import whole_range
@@ -15,6 +15,7 @@ from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.tuning.session.baseline_knowledge import BaselineKnowledge
 from warpsmith.tuning.session.session_ports import Case, as_case
 from warpsmith.verify.defences import Defences
+from warpsmith.verify.kept_elements import KeptElements, kept_elements
 from warpsmith.verify.worlds import changed_scalar
 
 FIRST_OTHER_VARIANT = 1_000
@@ -38,6 +39,7 @@ class SessionInputs:
     baseline: BaselineKnowledge
     _plans: dict[CaseKey, WorkloadPlan] = field(default_factory=dict)
     _others: dict[str, Case] = field(default_factory=dict)
+    _kept: dict[CaseKey, Mapping[str, KeptElements]] = field(default_factory=dict)
 
     @property
     def user_template(self) -> Template:
@@ -62,6 +64,27 @@ class SessionInputs:
                 plan = self._other_scalars(plan, case.variant)
             self._plans[case.key] = replace(plan, family=case.family, variant=case.variant)
         return self._plans[case.key]
+
+    def kept(self, of: Workload | Case) -> Mapping[str, KeptElements]:
+        """Which elements count of the outputs of which not all do, by name.
+
+        Raises:
+            ExpressionError: a shape, value or condition cannot be evaluated.
+        """
+        case = as_case(of)
+        plan = self.plan(case)
+        conditions = [b.kept for b in plan.mutated if b.kept is not None]
+        if not conditions:
+            return {}
+        key = case.key if any(c.inputs for c in conditions) else CaseKey(case.workload.key)
+        if key not in self._kept:
+            self._kept[key] = kept_elements(plan)
+        return self._kept[key]
+
+    def forget_kept(self, is_done: Callable[[CaseKey], bool]) -> None:
+        """Free what `kept` found for these inputs."""
+        for key in [k for k in self._kept if is_done(k)]:
+            self._kept.pop(key, None)
 
     def _other_scalars(self, plan: WorkloadPlan, variant: int) -> WorkloadPlan:
         """The plan with other values of the scalars that the job gives as plain numbers."""

@@ -17,6 +17,7 @@ from warpsmith.tuning.ports import (
     SanitizerPort,
 )
 from warpsmith.verify.defences import Defences
+from warpsmith.verify.kept_elements import KeptElements
 from warpsmith.verify.run_report import Ranges, RunReport
 
 NOTHING_RUNS = Defences(
@@ -91,6 +92,10 @@ class CheckedLaunch:
     """Case whose expected outputs it must match."""
     plan: WorkloadPlan
     report: RunReport
+    """Without elements that do not count."""
     ranges: Mapping[str, Ranges] | None
+    """Where the elements lie that were brought back, in the whole outputs; None: all were."""
     words: str = ""
     """Prefix of a rejection's reason."""
+    kept: Mapping[str, KeptElements] = field(default_factory=dict)
+    """Which elements count of the outputs of which not all do."""

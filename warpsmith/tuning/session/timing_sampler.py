@@ -6,7 +6,7 @@ from warpsmith.domain.device import Ceilings
 from warpsmith.domain.job import Workload
 from warpsmith.domain.plan import TimedCheck, TimingPlan, TimingSamples
 from warpsmith.measure.roofline import Floor, below_floor, floor_of
-from warpsmith.tuning.session.output_checker import random_ranges
+from warpsmith.tuning.session.output_checker import checked_launch, random_ranges
 from warpsmith.tuning.session.replaceable_child import ReplaceableChild
 from warpsmith.tuning.session.session_inputs import SessionInputs
 from warpsmith.tuning.session.session_ports import Case, CheckedLaunch, LoadedKernel
@@ -55,7 +55,8 @@ class TimingSampler:
             return self.time(loaded, timing), None
         if not on.redrawn_values:
             other, redraw = None, False
-        ranges = random_ranges(self.inputs.plan(loaded.workload), TIMED_ELEMENTS)
+        plan, kept = self.inputs.plan(loaded.workload), self.inputs.kept(loaded.workload)
+        ranges = random_ranges(plan, TIMED_ELEMENTS, kept)
         values = None if other is None else (other.family, other.variant)
         check = TimedCheck(ranges, values, redraw, None if on.unspoiled else True)
         timed = self._time(loaded, replace(timing, check=check))
@@ -63,7 +64,9 @@ class TimingSampler:
             return timed.samples, None
         case = other if timed.report.other and other is not None else Case(loaded.workload)
         words = "in a launch that was timed"
-        return timed.samples, CheckedLaunch(case, self.inputs.plan(case), timed.report.run, ranges, words)
+        made = timed.report.run
+        kept = self.inputs.kept(case)
+        return timed.samples, checked_launch(case, self.inputs.plan(case), made, ranges, kept, words)
 
     def below_floor(self, workload: Workload, time_us: float) -> str:
         """Why no kernel can be so fast, in words; empty if one can, or if nothing is known."""
@@ -79,7 +82,9 @@ class TimingSampler:
         """The shortest time that these ceilings allow for a workload."""
         job, shares_host = self.inputs.job, self.inputs.info.shares_host
         work = (job.operations_of(workload), job.bytes_of(workload))
-        return floor_of(self.inputs.plan(workload), ceilings, job.objective.cache, shares_host, *work)
+        plan, kept = self.inputs.plan(workload), self.inputs.kept(workload)
+        shares = {b.name: kept[b.name].count / b.elements for b in plan.mutated if b.name in kept}
+        return floor_of(plan, ceilings, job.objective.cache, shares_host, *work, shares)
 
     def _time(self, loaded: LoadedKernel, timing: TimingPlan) -> Timed:
         device, key = self.child.device(loaded.workload), self.inputs.plan(loaded.workload).key
