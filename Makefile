@@ -26,7 +26,7 @@ chmod +x $(BIN)/warpsmith
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo browser test test-nightly test-gpu check lock release wheelhouse bench-search clean
+.PHONY: help setup demo browser clang test test-nightly test-gpu check lock release wheelhouse bench-search clean
 
 help: ## List the commands
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -50,6 +50,7 @@ demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO_STAMP)) ## Tune a kernel on this
 
 test: $(STAMP) $(EXPORTS_STAMP) ## Run the suite with a share of what repeats, or what PYTEST_ARGS selects of it
 	$(BIN)/python scripts/browser.py $(if $(CI),,--or-skip)
+	$(BIN)/python scripts/clang.py $(if $(CI),,--or-skip)
 	$(BIN)/python scripts/suite.py $(PYTEST_ARGS)
 
 test-nightly: ## The same with every case of the corpora and every generated example
@@ -57,6 +58,9 @@ test-nightly: ## The same with every case of the corpora and every generated exa
 
 browser: $(STAMP) ## Find the Chromium of tests/browser; root on Debian gets one from there
 	$(BIN)/python scripts/browser.py
+
+clang: $(STAMP) ## Find the clang of the tests of HIP for AMD; root on Debian gets one from there
+	$(BIN)/python scripts/clang.py
 
 test-browser: browser
 

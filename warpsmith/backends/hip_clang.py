@@ -42,7 +42,7 @@ def compile_clang(request: CompileRequest) -> Compiled | Rejected:
     """
     clang = find_clang()
     if request.architecture not in clang.architectures:
-        known = ", ".join(sorted(clang.architectures))
+        known = ", ".join(sorted(clang.architectures, key=lambda name: (len(name), name)))
         return _refused(f"clang {clang.version} knows no {request.architecture}; it knows {known}")
     wanted = [e.entry for e in request.entries]
     named = [entry for entry in wanted if not is_plain_c(request, entry)]
@@ -77,11 +77,12 @@ def _command(clang: Clang, request: CompileRequest, library: Path | None) -> lis
         command.append("-std=c++17")
     command += request.options
     command += [f"-I{path}" for path in request.include_dirs]
-    theirs = rocm_headers()
+    # Without the device library not even `threadIdx` of ROCm's headers has a meaning.
+    theirs = rocm_headers() if library else None
     if theirs is None:
         command += [*_WITHOUT_ROCM, f"-I{HEADERS / 'amd'}", f"-I{HEADERS}"]
     else:
-        command += ["-nogpuinc", "-include", "__clang_hip_runtime_wrapper.h", f"-I{theirs}"]
+        command += ["-nogpuinc", "-include", "__clang_hip_runtime_wrapper.h", f"-isystem{theirs}"]
         command.append("-D__HIP_PLATFORM_AMD__=1")
     return [*command, "-include", RUNTIME, _SOURCE]
 

@@ -33,6 +33,7 @@ _OF_TOOLKIT = re.compile(
 )
 _CRASHED = "the compiler crashed"
 _NO_ENTRY = re.compile(r"no kernel '")
+_NO_ARCHITECTURE = re.compile(r"clang \S+ knows no |'[^']*' is no architecture ")
 
 
 @dataclass(frozen=True)
@@ -176,6 +177,8 @@ def _rejected(found: Rejected) -> Finding:
         return Finding("kernel.backend", f"not compiled: {found.reason}: {words}", is_error=False)
     if _NO_ENTRY.match(found.reason):
         return Finding("kernel.entry", found.reason)
+    if _NO_ARCHITECTURE.match(found.reason):
+        return Finding("kernel.backend", f"--arch: {found.reason}")
     place = next((m for p in _PLACES if (m := p.search(found.reason))), None)
     macro = _UNDECLARED.search(found.reason)
     name = (macro.group(1) or macro.group(2)) if macro else ""
