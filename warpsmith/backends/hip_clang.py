@@ -20,6 +20,7 @@ from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected,
 from warpsmith.domain.plan import Compiled
 
 REGISTER_BYTES = 4
+_OF_AMD = HEADERS / "amd"
 _SOURCE, _OBJECT = "kernel.hip", "kernel.co"
 _WITHOUT_ROCM = ("-nogpuinc", "-fdeclspec")
 # Names that newer compilers mangle in newer ways are not demangled by older libraries.
@@ -56,7 +57,7 @@ def compile_clang(request: CompileRequest) -> Compiled | Rejected:
         check=False,
         stdin=subprocess.DEVNULL,
     )
-    log = done.stderr + done.stdout
+    log = (done.stderr + done.stdout).replace(f"{_OF_AMD}/", "").replace(f"{HEADERS}/", "")
     if done.returncode != 0:
         return _refused(_reason(log, library is not None), log)
     try:
@@ -80,7 +81,7 @@ def _command(clang: Clang, request: CompileRequest, library: Path | None) -> lis
     # Without the device library not even `threadIdx` of ROCm's headers has a meaning.
     theirs = rocm_headers() if library else None
     if theirs is None:
-        command += [*_WITHOUT_ROCM, f"-I{HEADERS / 'amd'}", f"-I{HEADERS}"]
+        command += [*_WITHOUT_ROCM, f"-I{_OF_AMD}", f"-I{HEADERS}"]
     else:
         command += ["-nogpuinc", "-include", "__clang_hip_runtime_wrapper.h", f"-isystem{theirs}"]
         command.append("-D__HIP_PLATFORM_AMD__=1")

@@ -223,6 +223,15 @@ def test_an_error_says_where(pool: CompilePool) -> None:
     assert refused(pool, ADD.replace("x[i]", "TILE")).endswith("use of undeclared identifier 'TILE'")
 
 
+@pytest.mark.parametrize("header", ["hipcub/hipcub.hpp", "hip/hip_cooperative_groups.h", "hip/hip_complex.h"])
+def test_headers_that_only_rocm_has_say_so(pool: CompilePool, header: str) -> None:
+    if device_library("gfx942"):
+        pytest.skip("ROCm is installed here")
+    reason = refused(pool, f"#include <{header}>\n{ADD}")
+    assert reason.startswith(f"{header}:2:2: error: ")
+    assert "is in ROCm's headers, and they are missing here" in reason
+
+
 def test_other_arguments_are_refused(pool: CompilePool) -> None:
     reason = refused(pool, ADD.replace("const int n", "const long n"))
     assert reason == "argument 2 (n) has 4 bytes in the job and 8 in the kernel"
