@@ -26,7 +26,7 @@ chmod +x $(BIN)/warpsmith
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo browser test test-nightly test-gpu check lock release wheelhouse bench-search clean
+.PHONY: help setup demo browser clang test test-nightly test-gpu check lock release wheelhouse bench-search clean
 
 help: ## List the commands
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -58,6 +58,9 @@ test-nightly: ## The same with every case of the corpora and every generated exa
 
 browser: $(STAMP) ## Find the Chromium of tests/browser; root on Debian gets one from there
 	$(BIN)/python scripts/browser.py
+
+clang: $(STAMP) ## Find the clang of the tests of HIP for AMD; root on Debian gets one from there
+	$(BIN)/python scripts/clang.py
 
 test-browser: browser
 

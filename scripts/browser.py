@@ -5,14 +5,10 @@ One that is there is taken. Else root on Debian gets one from Debian; anybody el
 
 import sys
 
-from scripts.debian_program import provided
+from scripts.debian_packages import Needed, make_sure
 from testbed.chromium import ADVICE, PACKAGES, chromium_path
 
-
-def main() -> int:
-    """The exit code is 1 if there is no browser; with `--or-skip` it is 0 nevertheless."""
-    return provided("browser", chromium_path, PACKAGES, ADVICE, __doc__ or "")
-
+BROWSER = Needed("browser", PACKAGES, ADVICE, chromium_path)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(make_sure(BROWSER, __doc__))

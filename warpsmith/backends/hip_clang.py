@@ -1,149 +1,163 @@
-"""HIP source to a code object for an AMD device, by clang alone. Runs in compile children.
+"""HIP to a code object for AMD's devices through clang. Runs in compile children, in their folder.
 
-No ROCm is needed: the headers in `hip_headers_amd` stand in for HIP's, and what they leave out of ROCm's
-device library is an error that names it. What comes out has not run on AMD hardware; its notes say registers,
-local memory and spills.
+Clang needs no ROCm for this: its own headers name the mathematics, and `hip_headers/amd` has HIP's other
+words. What needs ROCm's device library takes it from there, or is refused by name.
 """
 
-import os
 import re
 import subprocess
-from functools import cache
 from pathlib import Path
 
+from warpsmith.backends.amd_code_object import AmdKernel, CodeObject, read_code_object
 from warpsmith.backends.base import CompileRequest
-from warpsmith.backends.code_object import KernelNote, read_code_object
-from warpsmith.backends.elf import Elf, read_elf
+from warpsmith.backends.clang_program import Clang, find_clang
+from warpsmith.backends.cuda_arguments import parameter_mismatch
+from warpsmith.backends.cuda_cubin import is_plain_c, undeclared
+from warpsmith.backends.hip_include import HEADERS, RUNTIME
 from warpsmith.backends.kernel_symbols import demangled, is_mark, marked, match_entry
+from warpsmith.backends.rocm_paths import device_library, rocm_headers
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage, joined_facts
 from warpsmith.domain.plan import Compiled
 
-HEADERS = Path(__file__).resolve().parent / "hip_headers_amd"
-OLDEST = 19
-"""Oldest version of clang whose header for HIP the headers here were written for."""
-ROCM = Path("/opt/rocm")
-_NEWEST = 40
-_VERSION = re.compile(r"clang version (\d+)([\d.]*)")
-_UNDEFINED = re.compile(r"undefined (?:hidden |protected )?symbol: (\S+)")
-_OF_LIBRARY = re.compile(r"__oc(?:ml|kl)_(\w+?)(?:_[fiu]\d+)?")
-_OWN_PATHS = re.compile(rf"{re.escape(str(HEADERS.parent))}/")
-_OBJECT = 1
-_WRITABLE = 1
-_FIXED = (
-    *("-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "-fdeclspec", "-nogpuinc"),
-    *("-Wno-unused-command-line-argument", "-Wno-ignored-attributes"),
+REGISTER_BYTES = 4
+_OF_AMD = HEADERS / "amd"
+_SOURCE, _OBJECT = "kernel.hip", "kernel.co"
+_WITHOUT_ROCM = ("-nogpuinc", "-fdeclspec")
+# Names that newer compilers mangle in newer ways are not demangled by older libraries.
+_COMMAND = (
+    *("-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "-fclang-abi-compat=17"),
+    *("-fno-crash-diagnostics", "-fno-color-diagnostics"),
 )
-
-
-def find_clang() -> Path | None:
-    """A clang of this machine that is new enough, ROCm's first; None if there is none."""
-    homes = [os.environ.get("ROCM_PATH", ""), str(ROCM)]
-    candidates = [Path(home, "llvm", "bin", "clang++") for home in homes if home]
-    folders = [Path(p) for p in os.environ.get("PATH", "").split(":") if p]
-    for name in (*(f"clang-{n}" for n in range(_NEWEST, OLDEST - 1, -1)), "clang"):
-        candidates += [folder / name for folder in folders]
-    return next((c for c in candidates if c.exists() and _version(c)[0] >= OLDEST), None)
-
-
-@cache
-def _version(clang: Path) -> tuple[int, str]:
-    """The main version, and the whole one as text; 0 if the program does not say."""
-    try:
-        said = subprocess.run([clang, "--version"], capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
-        return 0, ""
-    found = _VERSION.search(said)
-    return (0, "") if found is None else (int(found[1]), f"clang {found[1]}{found[2]}")
+_MISSING = re.compile(r"undefined (?:hidden |protected )?symbol: (.+)")
+_NO_INSTRUCTION = re.compile(r"Cannot select: .*?= (?:strict_)?f(\w+) |no libcall available for f(\w+)")
+_OF_LIBRARY = re.compile(r"__oc[mk]l_(native_)?(\w+?)(?:_(f16|f32|f64))?$")
+_FROM_HOST = {"printf_begin": "printf", "dm_alloc": "malloc", "dm_dealloc": "free"}
+"""Functions of the device library that are called for others."""
 
 
 def compile_clang(request: CompileRequest) -> Compiled | Rejected:
-    """Compile for `request.architecture`, such as `gfx942`; the options have been looked at."""
+    """Compile for `request.architecture`, such as `gfx942`.
+
+    Raises:
+        Unavailable: there is no clang for it here.
+    """
     clang = find_clang()
-    if clang is None:
-        words = f"no clang of version {OLDEST} or newer is here to compile for {request.architecture}"
-        return Rejected(stage=Stage.COMPILE, reason=words)
-    wanted = list(dict.fromkeys(e.entry for e in request.entries))
-    Path("kernel.hip").write_text(marked(request.source, wanted))
-    command = [str(clang), *_FIXED, f"--offload-arch={request.architecture}", "-O3", *_library()]
+    if request.architecture not in clang.architectures:
+        known = ", ".join(sorted(clang.architectures, key=lambda name: (len(name), name)))
+        return _refused(f"clang {clang.version} knows no {request.architecture}; it knows {known}")
+    wanted = [e.entry for e in request.entries]
+    named = [entry for entry in wanted if not is_plain_c(request, entry)]
+    source = marked(request.source, list(dict.fromkeys(named))) if named else request.source
+    Path(_SOURCE).write_text(source)
+    library = device_library(request.architecture)
+    done = subprocess.run(
+        _command(clang, request, library),
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    log = (done.stderr + done.stdout).replace(f"{_OF_AMD}/", "").replace(f"{HEADERS}/", "")
+    if done.returncode != 0:
+        return _refused(_reason(log, library is not None), log)
+    try:
+        contents = read_code_object(Path(_OBJECT).read_bytes())
+    except ValueError as exc:
+        return _refused(str(exc), log)
+    return _checked(request, contents, named, log)
+
+
+def _command(clang: Clang, request: CompileRequest, library: Path | None) -> list[str]:
+    command = [str(clang.path), *_COMMAND, f"--offload-arch={request.architecture}", "-o", _OBJECT]
+    command += (
+        [f"--rocm-device-lib-path={library}", "-DWARPSMITH_DEVICE_LIBRARY"] if library else ["-nogpulib"]
+    )
+    if not any(option.startswith("-O") for option in request.options):
+        command.append("-O3")
     if not any("std=" in option for option in request.options):
         command.append("-std=c++17")
-    command += [*request.options, "-include", "__clang_hip_runtime_wrapper.h"]
-    command += [f"-I{path}" for path in (*request.include_dirs, HEADERS)]
-    command += ["-include", "hip/hip_runtime.h", "kernel.hip", "-o", "kernel.hsaco"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    log = _OWN_PATHS.sub("", (done.stderr + done.stdout).replace(f"{Path.cwd()}/", ""))
-    if done.returncode != 0:
-        return _refused(_reason(log), log)
-    return _checked(Path("kernel.hsaco").read_bytes(), request, log, _version(clang)[1])
+    command += request.options
+    command += [f"-I{path}" for path in request.include_dirs]
+    # Without the device library not even `threadIdx` of ROCm's headers has a meaning.
+    theirs = rocm_headers() if library else None
+    if theirs is None:
+        command += [*_WITHOUT_ROCM, f"-I{_OF_AMD}", f"-I{HEADERS}"]
+    else:
+        command += ["-nogpuinc", "-include", "__clang_hip_runtime_wrapper.h", f"-isystem{theirs}"]
+        command.append("-D__HIP_PLATFORM_AMD__=1")
+    return [*command, "-include", RUNTIME, _SOURCE]
 
 
-def _library() -> list[str]:
-    """The options with which ROCm's device library is used, if it is here."""
-    for home in (os.environ.get("ROCM_PATH", ""), str(ROCM)):
-        bitcode = Path(home or "/", "amdgcn", "bitcode")
-        if home and (bitcode / "ocml.bc").exists():
-            return [f"--rocm-device-lib-path={bitcode}", "-DWARPSMITH_DEVICE_LIBRARY"]
-    return ["-nogpulib"]
-
-
-def _checked(binary: bytes, request: CompileRequest, log: str, compiler: str) -> Compiled | Rejected:
-    try:
-        kernels, elf = read_code_object(binary), read_elf(binary)
-    except (ValueError, KeyError, TypeError) as exc:
-        return _refused(f"the code object cannot be read: {exc}", log)
-    by_name = {k.name: k for k in kernels}
-    found = []
-    for entry in request.entries:
-        symbol = entry.entry if entry.entry in by_name else match_entry(entry.entry, tuple(by_name))
-        if symbol is None:
-            has = ", ".join(demangled(n) for n in by_name if not is_mark(n)) or "none"
-            return _refused(
-                f"which kernel of the binary {entry.entry!r} means is not clear; it has {has}", log
-            )
-        found.append(symbol)
-    facts = joined_facts([_facts(by_name[symbol]) for symbol in found])
+def _checked(
+    request: CompileRequest, contents: CodeObject, named: list[str], log: str
+) -> Compiled | Rejected:
+    """The code object, if it has the entries with parameters for the job's arguments, and no kernel that the
+    source does not declare."""
+    own = [name for name in contents.kernels if not is_mark(name)]
+    entries = []
+    for asked in request.entries:
+        is_named = asked.entry in named
+        symbol = match_entry(asked.entry, tuple(contents.kernels)) if is_named else asked.entry
+        if symbol is None or symbol not in contents.kernels:
+            has = ", ".join(map(demangled, own)) or "none"
+            return _refused(f"no kernel {asked.entry!r} in the code object, or several; it has {has}", log)
+        differs = parameter_mismatch(asked.parameters, contents.kernels[symbol].parameters)
+        if differs:
+            return _refused(f"{asked.entry}: {differs}" if request.then else differs, log)
+        entries.append(symbol)
+    extra = [] if request.has_other_headers else undeclared(own, entries, request.whole_text)
+    if extra:
+        return _refused(f"the code object holds kernels the source does not declare: {extra[0]}")
     return Compiled(
-        binary=binary,
-        entry=found[0],
-        then_entries=tuple(found[1:]),
-        facts=facts.model_copy(update={"compiler": compiler}),
+        binary=Path(_OBJECT).read_bytes(),
+        entry=entries[0],
+        then_entries=tuple(entries[1:]),
+        facts=joined_facts([facts_of(contents.kernels[entry]) for entry in entries]),
         log=log[-MAX_LOG_CHARACTERS:],
-        globals=_variables(elf),
+        globals=contents.writable_globals,
     )
 
 
-def _facts(kernel: KernelNote) -> CompileFacts:
+def facts_of(kernel: AmdKernel) -> CompileFacts:
+    """A kernel's resources as facts.
+
+    The compiler counts spilled registers, not the bytes of their stores and loads: each counts 4 bytes once.
+    Scalar registers are spilled to lanes of vector registers and count only where those are spilled.
+    """
     return CompileFacts(
         registers=kernel.vector_registers,
-        spill_bytes=4 * kernel.spilled_vector,
-        static_shared_bytes=kernel.local_bytes,
+        spill_bytes=kernel.spilled_vector_registers * REGISTER_BYTES,
+        static_shared_bytes=kernel.shared_bytes,
         local_bytes=kernel.private_bytes,
     )
 
 
-def _variables(elf: Elf) -> tuple[str, ...]:
-    """Variables that launches can write and that outlive them."""
-    found = set()
-    for table in elf.sections:
-        if table.kind in (2, 11):
-            for symbol in elf.symbols(table):
-                section = elf.sections[symbol.section] if 0 < symbol.section < len(elf.sections) else None
-                writable = section is not None and section.flags & _WRITABLE
-                if symbol.kind == _OBJECT and writable and not symbol.name.startswith("__hip_cuid"):
-                    found.add(symbol.name)
-    return tuple(sorted(found))
-
-
-def _reason(log: str) -> str:
-    lacking = list(dict.fromkeys(_UNDEFINED.findall(log)))
-    of_library = [found[1] for name in lacking if (found := _OF_LIBRARY.fullmatch(name))]
-    if of_library:
-        return f"{', '.join(of_library)} needs ROCm's device library, which is not here"
-    if lacking:
-        return f"{', '.join(demangled(name) for name in lacking)} is declared and nowhere defined"
-    lines = [line.strip() for line in log.splitlines() if "error:" in line]
+def _reason(log: str, has_library: bool) -> str:
+    lacking = "" if has_library else "; ROCm's device library, which has it, is missing here"
+    missing = list(dict.fromkeys(_MISSING.findall(log)))
+    if missing:
+        names = ", ".join(dict.fromkeys(map(_as_called, missing)))
+        ours = lacking if any(_OF_LIBRARY.match(name) for name in missing) else ""
+        return f"error: no device code for {names}{ours}"
+    no_instruction = _NO_INSTRUCTION.search(log)
+    if no_instruction:
+        name = no_instruction[1] or no_instruction[2]
+        return f"error: AMD's devices have no instruction for {name} of these numbers{lacking}"
+    lines = [line.strip() for line in log.splitlines() if "error" in line.lower()]
     return lines[0] if lines else "the compiler failed"
 
 
-def _refused(reason: str, log: str) -> Rejected:
-    return Rejected(stage=Stage.COMPILE, reason=reason[:500], log=log[-MAX_LOG_CHARACTERS:])
+def _as_called(symbol: str) -> str:
+    """The function of a source that calls a function of the device library."""
+    found = _OF_LIBRARY.match(symbol)
+    if found is None:
+        return symbol
+    native, name, kind = found.groups()
+    if kind is None or name in _FROM_HOST:
+        return _FROM_HOST.get(name, name)
+    called = f"h{name}" if kind == "f16" else f"{name}f" if kind == "f32" else name
+    return f"__{called}" if native else called
+
+
+def _refused(reason: str, log: str = "") -> Rejected:
+    return Rejected(stage=Stage.COMPILE, reason=reason[:2000], log=log[-MAX_LOG_CHARACTERS:])

@@ -1,79 +1,72 @@
-"""Stand-ins for devices that a kernel is compiled for and that are not here."""
-
-import re
+"""Stand-ins for devices that this machine has not, with the limits that compilation and constraints need."""
 
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
-from warpsmith.errors import InvalidInput
 
-NOT_RUN = "not run on AMD hardware"
-_AMD = re.compile(r"gfx(\d{1,2})[0-9a-f]{2}")
-_WIDE_WAVEFRONTS = 10
-"""Generation of AMD's architectures from which a wavefront has 32 lanes."""
+_GRID = {"max_grid_x": 2**31 - 1, "max_grid_y": 65535, "max_grid_z": 65535}
+_AMD_BLOCK = {"max_threads_per_block": 1024, "max_block_x": 1024, "max_block_y": 1024, "max_block_z": 1024}
+_MI300X = DeviceLimits(
+    **_AMD_BLOCK,
+    **_GRID,
+    max_shared_per_block=64 << 10,
+    multiprocessors=304,
+    warp_size=64,
+    registers_per_block=512 * 64 * 4,
+    l2_bytes=256 << 20,
+    total_memory_bytes=192 << 30,
+)
+"""The MI300X of the table in https://rocm.docs.amd.com/en/latest/reference/gpu-specs.html: 304 compute units,
+64 lanes a wave, 64 KiB of LDS, 512 KiB of vector registers a compute unit, 192 GiB of memory, and before it
+the Infinity Cache (L3) of 256 MiB behind 4 MiB of L2 a die."""
 
 
-def absent_device(arch: str) -> DeviceInfo:
-    """A device of an architecture, such as `sm_90` or `gfx942`, with the limits that all of them have.
+def absent_device(backend: Backend, arch: str) -> DeviceInfo | None:
+    """The stand-in to compile for.
 
-    Raises:
-        InvalidInput: there is no such architecture.
+    Args:
+        arch: `sm_90` for CUDA, `gfx942` for AMD.
+
+    Returns:
+        None if kernels of that back end are not compiled for that architecture.
     """
-    if _AMD.fullmatch(arch):
-        return any_amd_device(arch)
-    if not re.fullmatch(r"sm_\d{2,3}[af]?", arch):
-        raise InvalidInput("--arch", f"{arch!r} is no architecture such as sm_90 or gfx942")
-    return any_cuda_device(arch)
+    if is_amd(arch):
+        return any_amd_device(arch) if Backend.HIP in backend.runs_on else None
+    return any_cuda_device(arch) if Backend.CUDA in backend.runs_on else None
+
+
+def is_amd(arch: str) -> bool:
+    """True for architectures of AMD."""
+    return arch.startswith("gfx")
 
 
 def any_cuda_device(arch: str) -> DeviceInfo:
     """A stand-in for an absent device, with the limits that every CUDA device has at least."""
-    return _device(
-        Backend.CUDA,
-        arch,
-        DeviceLimits(
-            max_threads_per_block=1024,
-            max_block_x=1024,
-            max_block_y=1024,
-            max_block_z=64,
-            max_grid_x=2**31 - 1,
-            max_grid_y=65535,
-            max_grid_z=65535,
-            max_shared_per_block=48 << 10,
-            multiprocessors=1,
-            warp_size=32,
-        ),
+    limits = DeviceLimits(
+        max_threads_per_block=1024,
+        max_block_x=1024,
+        max_block_y=1024,
+        max_block_z=64,
+        **_GRID,
+        max_shared_per_block=48 << 10,
+        multiprocessors=1,
+        warp_size=32,
+    )
+    return DeviceInfo(
+        backend=Backend.CUDA, index=0, uid=arch, name=arch, driver="", architecture=arch, limits=limits
     )
 
 
 def any_amd_device(arch: str) -> DeviceInfo:
-    """A description of an AMD device, none of which was here.
+    """A stand-in for an absent device of AMD: of gfx942 the MI300X, of others what all of them have at least.
 
-    `gfx942` has the numbers of AMD's "CDNA 3 Instruction Set Architecture" and of its data sheet of the
-    MI300X: 304 compute units of four SIMDs, each with 512 vector registers for every lane and room for 8
-    wavefronts of 64; 64 KiB of local memory. Others get what all have since.
+    Waves have 64 lanes up to gfx9 and 32 in what is compiled for later ones (User Guide for AMDGPU Backend
+    of LLVM, table of processors).
     """
-    found = _AMD.fullmatch(arch)
-    is_wide = found is not None and int(found[1]) < _WIDE_WAVEFRONTS
-    return _device(
-        Backend.HIP,
-        arch,
-        DeviceLimits(
-            max_threads_per_block=1024,
-            max_block_x=1024,
-            max_block_y=1024,
-            max_block_z=1024,
-            max_grid_x=2**31 - 1,
-            max_grid_y=65535,
-            max_grid_z=65535,
-            max_shared_per_block=64 << 10,
-            multiprocessors=304 if arch == "gfx942" else 1,
-            warp_size=64 if is_wide else 32,
-            max_threads_per_multiprocessor=2048,
-            registers_per_block=4 * 512 * 64,
-        ),
-    )
-
-
-def _device(backend: Backend, arch: str, limits: DeviceLimits) -> DeviceInfo:
+    limits = _MI300X
+    if arch != "gfx942":
+        wave = 64 if arch[3:4] == "9" and len(arch) == len("gfx942") else 32
+        limits = DeviceLimits(
+            **_AMD_BLOCK, **_GRID, max_shared_per_block=64 << 10, multiprocessors=1, warp_size=wave
+        )
     return DeviceInfo(
-        backend=backend, index=0, uid=arch, name=arch, driver="", architecture=arch, limits=limits
+        backend=Backend.HIP, index=0, uid=arch, name=arch, driver="", architecture=arch, limits=limits
     )

@@ -376,7 +376,9 @@ def validate(
     ] = False,
     arch: Annotated[
         str,
-        typer.Option(help="Architecture to compile for if there is no GPU; gfx942 and its like for HIP."),
+        typer.Option(
+            help="Architecture to compile for: of CUDA if there is no GPU, or gfx942 of AMD for HIP."
+        ),
     ] = "sm_90",
     include_dirs: IncludeDirs = None,
     as_json: AsJson = False,

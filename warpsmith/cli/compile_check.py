@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from warpsmith.cli.absent_devices import NOT_RUN, absent_device
-from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.cli.absent_devices import absent_device, is_amd
+from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.outcome import CompileFacts, Rejected
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, Unavailable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from warpsmith.sandbox.compile_host import CompilePool
 
 _PLACES = (
-    re.compile(r"(?:kernel\.cl|kernel\.cu|<source>):(\d+)(?::\d+)?:"),
+    re.compile(r"(?:kernel\.cl|kernel\.cu|kernel\.hip|<source>):(\d+)(?::\d+)?:"),
     re.compile(r"kernel\.cu\((\d+)\)"),
 )
 _UNDECLARED = re.compile(r"""undeclared identifier '([A-Z]\w*)'|identifier "([A-Z]\w*)" is undefined""")
@@ -33,6 +33,7 @@ _OF_TOOLKIT = re.compile(
 )
 _CRASHED = "the compiler crashed"
 _NO_ENTRY = re.compile(r"no kernel '")
+_NO_ARCHITECTURE = re.compile(r"clang \S+ knows no |'[^']*' is no architecture ")
 
 
 @dataclass(frozen=True)
@@ -54,18 +55,13 @@ def check_compilation(
     """Compile with the defaults of all parameters.
 
     Args:
-        devices: devices of the job's back end. CUDA needs none and is then compiled for `arch`.
+        devices: devices of the job's back end. CUDA and HIP need none and are then compiled for `arch`.
         lacking: the reason why there is no device.
-        arch: architecture such as `sm_90`, or `gfx942` for HIP.
+        arch: architecture of CUDA (`sm_90`) or of AMD (`gfx942`).
     """
     from warpsmith.sandbox.compile_host import CompilePool
 
-    backend = job.kernel.backend
-    wanted = absent_device(arch)
-    if wanted.backend is Backend.HIP and backend is not Backend.HIP:
-        words = f"{arch} is for back end hip; this job is of {backend.value}"
-        return CompileCheck("", (Finding("--arch", words),))
-    device = devices[0] if devices else wanted if wanted.backend in backend.runs_on else None
+    device = devices[0] if devices else absent_device(job.kernel.backend, arch)
     if device is None:
         return CompileCheck("", (Finding("kernel.backend", f"not compiled: {lacking}", is_error=False),))
     own = Template(kernel=job.kernel, space=job.space)
@@ -74,7 +70,7 @@ def check_compilation(
         found = submit(pool, _defaults(own), job.workloads, device).result()
         if isinstance(found, Rejected):
             return CompileCheck("", (_rejected(found),))
-        note = f"compiled for {device.name}{_facts(found, device)}"
+        note = _note(device, found.facts)
         if template is None or not template.applied:
             return CompileCheck(note)
         of_rules = submit(pool, _defaults(template), job.workloads, device).result()
@@ -87,17 +83,20 @@ def check_compilation(
         words = f"the kernel compiles, but the template that the rules make of it does not ({rules}): "
         fix = "; a fault of ours; rewrite.deny takes the names of rules"
         return CompileCheck(note, (Finding("rewrite", words + of_rules.reason + fix, is_error=False),))
-    return CompileCheck(f"{note}, and so is its template{_facts(of_rules, device)}")
+    of_template = f" ({_resources(of_rules.facts)})" if is_amd(device.architecture) else ""
+    return CompileCheck(f"{note}, and so is its template{of_template}")
 
 
-def _facts(compiled: Compiled, device: DeviceInfo) -> str:
-    """What the compiler says of a kernel that nothing here can launch."""
-    if device.backend is not Backend.HIP:
-        return ""
-    facts = compiled.facts
+def _note(device: DeviceInfo, facts: CompileFacts) -> str:
+    if not is_amd(device.architecture):
+        return f"compiled for {device.name}"
+    return f"compiled for {device.name}; not run on AMD hardware ({_resources(facts)})"
+
+
+def _resources(facts: CompileFacts) -> str:
     return (
-        f" ({facts.compiler}; {facts.registers} vector registers, {facts.static_shared_bytes} bytes of LDS, "
-        f"{facts.spill_bytes} bytes of spills; {NOT_RUN})"
+        f"{facts.registers} vector registers, {facts.static_shared_bytes} bytes of LDS, "
+        f"{facts.spill_bytes} bytes of registers spilled"
     )
 
 
@@ -155,9 +154,8 @@ class Compiler:
         self, template: Template, workloads: Sequence[Workload] = ()
     ) -> Compiled | Rejected | None:
         """A template with its defaults; None if nothing here can compile it."""
-        if Backend.CUDA in template.kernel.backend.runs_on:
-            device: DeviceInfo | None = absent_device(self.arch)
-        else:
+        device = absent_device(template.kernel.backend, self.arch)
+        if device is None:
             device = next((d for d in self.devices if d.backend is template.kernel.backend), None)
         if device is None:
             return None
@@ -179,6 +177,8 @@ def _rejected(found: Rejected) -> Finding:
         return Finding("kernel.backend", f"not compiled: {found.reason}: {words}", is_error=False)
     if _NO_ENTRY.match(found.reason):
         return Finding("kernel.entry", found.reason)
+    if _NO_ARCHITECTURE.match(found.reason):
+        return Finding("kernel.backend", f"--arch: {found.reason}")
     place = next((m for p in _PLACES if (m := p.search(found.reason))), None)
     macro = _UNDECLARED.search(found.reason)
     name = (macro.group(1) or macro.group(2)) if macro else ""

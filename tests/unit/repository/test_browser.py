@@ -30,8 +30,9 @@ def _only_these_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def make_sure(*words: str, root_on_debian: bool = False) -> "subprocess.CompletedProcess[str]":
     """Run the script as `make` does, as root on Debian or as somebody else."""
     code = (
-        "import sys; from scripts import browser, debian_program; "
-        f"debian_program.installed_by_root = lambda: {root_on_debian}; sys.exit(browser.main())"
+        "import sys; from scripts import debian_packages; from scripts.browser import BROWSER; "
+        f"debian_packages.installed_by_root = lambda: {root_on_debian}; "
+        "sys.exit(debian_packages.make_sure(BROWSER, None))"
     )
     command = [sys.executable, "-c", code, *words]
     here = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -112,5 +113,6 @@ def test_make_accepts_none_only_outside_of_ci(monkeypatch: pytest.MonkeyPatch, c
     monkeypatch.setenv("CI", ci)
     asked = ["make", "--dry-run", "test"]
     shown = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True, timeout=HANGS_S)
-    (line,) = [line for line in shown.stdout.splitlines() if "scripts/browser.py" in line]
-    assert line.partition("scripts/browser.py")[2].strip() == option
+    for script in ("scripts/browser.py", "scripts/clang.py"):
+        (line,) = [line for line in shown.stdout.splitlines() if script in line]
+        assert line.partition(script)[2].strip() == option
