@@ -127,12 +127,12 @@ def _look(report: Report, job: Job, wishes: Wishes) -> None:
             report.launched = "" if found else "launched once, on the smallest workload: right"
 
 
-def _devices(backend: Backend, wishes: Wishes) -> tuple[Sequence[DeviceInfo], str]:
+def _devices(backend: Backend, ask: Callable[[], Probe]) -> tuple[Sequence[DeviceInfo], str]:
     """Devices of this machine for a back end, or the reason why there is none."""
-    if backend not in _RUNS or absent_device(wishes.arch).backend is Backend.HIP:
+    if backend not in _RUNS:
         return (), ""
     try:
-        probe = wishes.probe()
+        probe = ask()
     except ChildDied as exc:
         return (), f"asking for devices failed: {exc}"
     found = tuple(d for d in probe.devices if d.backend in backend.runs_on)

@@ -70,7 +70,8 @@ __global__ void f(const float* x, float* y, const int n) {
   atomicAdd(counts + 1, 1);
   atomicMax(counts + 2, n);
   atomicCAS(counts + 3, 1, n);
-  y[4] = __fdividef(v.x, v.y) + __expf(v.z) + expf(v.w) + sinf(x[1]) + rsqrtf(x[2]) + fmaf(x[3], x[4], x[5]);
+  y[4] = __fdividef(v.x, v.y) + __expf(v.z) + expf(v.w) + __sinf(x[1]) + rsqrtf(x[2]);
+  y[4] += fmaf(x[3], x[4], x[5]);
   y[5] = sqrt((double)x[6]) + fabsf(x[7]) + fminf(x[8], x[9]) + floorf(x[10]) + logf(x[11]);
   counts[6] = __popc(n) + __clz(n) + min(n, 3) + __float_as_int(x[12]) + __any(n) + __shfl_xor(n, 1);
 }

@@ -16,9 +16,7 @@
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
 #define HIP_SYMBOL(name) name
 
-typedef int hipError_t;
-typedef struct ihipStream_t* hipStream_t;
-
+#include <hip/host_words.h>
 #include <hip/coordinate_names.h>
 #include <hip/vector_operators.h>
 #include <hip/warp_functions.h>

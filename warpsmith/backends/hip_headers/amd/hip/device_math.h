@@ -1,6 +1,6 @@
 // What clang's names of mathematics call of ROCm's device library and AMD's devices have instructions for.
 //
-// Without that library, `sin` and `cos` of floats are the instructions' own, and what is not here is missing.
+// What is not here is missing without that library. `sin` and `cos` have instructions, but only for small arguments.
 #pragma once
 
 #ifndef WARPSMITH_DEVICE_LIBRARY
@@ -18,8 +18,6 @@ WARPSMITH_UNARY(exp2, exp2)
 WARPSMITH_UNARY(log, log)
 WARPSMITH_UNARY(log2, log2)
 WARPSMITH_UNARY(log10, log10)
-WARPSMITH_UNARY(sin, sin)
-WARPSMITH_UNARY(cos, cos)
 WARPSMITH_UNARY_DOUBLE(sqrt, sqrt)
 WARPSMITH_UNARY_DOUBLE(floor, floor)
 WARPSMITH_UNARY_DOUBLE(ceil, ceil)
@@ -53,8 +51,13 @@ WARPSMITH_OCML(float, native_exp_f32)(float x) { return __builtin_amdgcn_exp2f(x
 WARPSMITH_OCML(float, native_exp2_f32)(float x) { return __builtin_amdgcn_exp2f(x); }
 WARPSMITH_OCML(float, native_log2_f32)(float x) { return __builtin_amdgcn_logf(x); }
 WARPSMITH_OCML(float, native_log_f32)(float x) { return __builtin_amdgcn_logf(x) * 0.69314718056f; }
-WARPSMITH_OCML(float, sincos_f32)(float x, __attribute__((address_space(5))) float* cosine) {
-  *cosine = __builtin_cosf(x);
-  return __builtin_sinf(x);
-}
 #endif
+
+extern "C" {
+__device__ int __ockl_wgred_add_i32(int);
+__device__ int __ockl_wgred_and_i32(int);
+__device__ int __ockl_wgred_or_i32(int);
+}
+__device__ inline int __syncthreads_count(int predicate) { return __ockl_wgred_add_i32(!!predicate); }
+__device__ inline int __syncthreads_and(int predicate) { return __ockl_wgred_and_i32(!!predicate); }
+__device__ inline int __syncthreads_or(int predicate) { return __ockl_wgred_or_i32(!!predicate); }

@@ -40,8 +40,7 @@
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
 #define HIP_SYMBOL(name) name
 
-typedef int hipError_t;
-typedef struct ihipStream_t* hipStream_t;
+#include <hip/host_words.h>
 
 __device__ inline void __threadfence_block() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup"); }
 __device__ inline void __threadfence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }

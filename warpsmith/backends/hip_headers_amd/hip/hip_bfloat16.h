@@ -1,3 +1,0 @@
-#pragma once
-#include <hip/hip_bf16.h>
-typedef __hip_bfloat16 hip_bfloat16;

@@ -1,2 +1,0 @@
-#pragma once
-#include <hip/hip_runtime.h>
