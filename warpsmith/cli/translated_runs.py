@@ -133,7 +133,7 @@ def _differ(session: "DeviceSession", sides: tuple[_Side, _Side], case: "Case", 
             reports.append(session.device(case).run(loaded.handle, plan.key, loaded.size))
         session.device(case).unload(loaded.handle)
     session.release(case)
-    return _unequal(*reports) if exact else ""
+    return unequal(*reports) if exact else ""
 
 
 def _loaded(session: "DeviceSession", side: _Side, case: "Case") -> "LoadedKernel | Rejected":
@@ -146,7 +146,8 @@ def _loaded(session: "DeviceSession", side: _Side, case: "Case") -> "LoadedKerne
     return LoadedKernel(session.device(case).load(side.compiled), case.workload, size)
 
 
-def _unequal(cuda: RunReport, hip: RunReport) -> str:
+def unequal(cuda: RunReport, hip: RunReport) -> str:
+    """How the outputs of two launches differ; empty if all that was written is equal to the last bit."""
     if cuda.guard_violations != hip.guard_violations:
         return f"one of them writes outside {', '.join({*cuda.guard_violations, *hip.guard_violations})}"
     for name, want in cuda.outputs.items():

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from warpsmith.hip.functions import without_barriers
 from warpsmith.hip.source_words import Constants, Edit, Refusal, SourceWords, edited, is_full_mask
 from warpsmith.hip.warp_signs import exchanges, lane_arithmetic, refused_exchanges
 from warpsmith.hip.whole_warps import whole_warp_refusals
@@ -79,6 +80,7 @@ def translated(texts: Mapping[str, str], macros: Mapping[str, str] | None = None
     if whole or (has_memory and not shuffles):
         refusals += [r for words in sources for r in lane_arithmetic(words, constants)]
     refusals += (r for words in sources for r in _by_width(words, whole))
+    refusals += without_barriers(sources)
     made = {words.file: edited(words.text, edits[words.file]) for words in sources}
     if whole and not refusals:
         refusals += whole_warp_refusals(SourceWords.of(file, text) for file, text in made.items())

@@ -6,8 +6,8 @@ afterwards. So the text is matched, step by step, with the ways in which that is
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from warpsmith.hip.functions import Function, functions_of
 from warpsmith.hip.source_words import Refusal, SourceWords
 
 _TYPE = r"(?:(?:const|unsigned|int|auto|float|double|size_t|uint32_t|int32_t|T|long) )+"
@@ -62,22 +62,10 @@ _OUTSIDE = (
 )
 
 
-@dataclass(frozen=True)
-class Function:
-    """A function of a source, its words with one space behind each."""
-
-    name: str
-    parameters: str
-    body: str
-    words: SourceWords
-    start: int
-    """Offset of its name."""
-
-
 def whole_warp_refusals(sources: Iterable[SourceWords]) -> Iterator[Refusal]:
     """Everything in HIP sources that counts on the width of a warp beside the known forms."""
     sources = list(sources)
-    functions = [f for words in sources for f in _functions(words)]
+    functions = [f for words in sources for f in functions_of(words)]
     held = sum(len(re.findall(r"\b(?:warpSize|__shfl\w*)\b", f.body)) for f in functions)
     every = [t for words in sources for t in words.items if re.fullmatch(r"warpSize|__shfl\w*", t.text)]
     if held != len(every):
@@ -104,25 +92,6 @@ def whole_warp_refusals(sources: Iterable[SourceWords]) -> Iterator[Refusal]:
         problem = _problem(function, results)
         if problem:
             yield function.words.refusal(function.start, function.name, problem)
-
-
-def _functions(words: SourceWords) -> Iterator[Function]:
-    at = 0
-    while at < len(words.items):
-        if words.items[at].text == "{":
-            head = at - 1
-            if words.word(head) == ")":
-                depth = 0
-                for n in range(head, -1, -1):
-                    depth += (words.word(n) == ")") - (words.word(n) == "(")
-                    if depth == 0:
-                        break
-                end = words.closing(at)
-                spaced = [f"{t.text} " for t in words.items]
-                parameters, body = "".join(spaced[n + 1 : head]), "".join(spaced[at + 1 : end])
-                yield Function(words.word(n - 1), parameters, body, words, words.items[max(0, n - 1)].start)
-                at = end
-        at += 1
 
 
 def _with_kinds(body: str) -> str:

@@ -96,7 +96,7 @@ SHARED = frozenset(
         "__low2half __high2half __half2half2 __halves2half2 __lows2half2 __highs2half2 __low2half2 "
         "__high2half2 __lowhigh2highlow __half2int_rn __half2int_rz __half2uint_rn __int2half_rn "
         "__uint2half_rn __half_as_short __half_as_ushort __short_as_half __ushort_as_half __h2div "
-        "__float2bfloat16 __float2bfloat16_rn __bfloat162float __float2bfloat162_rn __floats2bfloat162_rn "
+        "__float2bfloat16 __float2bfloat16_rn __bfloat162float "
         "__float22bfloat162_rn __bfloat1622float2 __bfloat162bfloat162 __low2bfloat16 __high2bfloat16 "
         "__halves2bfloat162 "
     )

@@ -157,6 +157,8 @@ REFUSALS = {
     "/ WARP": "#define WARP 32\n__shared__ float s[32]; int warp = threadIdx.x / WARP;",
     "< 32": "__shared__ float s[64]; if (threadIdx.x < 32) s[threadIdx.x] += s[threadIdx.x + 32];",
     "& 0x1f": "__shared__ float s[32]; int lane = (threadIdx.y * blockDim.x + threadIdx.x) & 0x1f;",
+    "no_barrier": "void no_barrier() { __shared__ int s[8]; s[threadIdx.x] = s[threadIdx.x ^ 1]; }",
+    "__floats2bfloat162_rn": "v = __floats2bfloat162_rn(a, b);",
     "warpSize": "int lane = threadIdx.x % warpSize;",
 }
 
