@@ -20,6 +20,7 @@ class Function:
     words: SourceWords
     start: int
     """Offset of its name."""
+    is_kernel: bool = False
 
 
 def functions_of(words: SourceWords) -> Iterator[Function]:
@@ -37,7 +38,10 @@ def functions_of(words: SourceWords) -> Iterator[Function]:
                         break
                 end = words.closing(at)
                 parameters, body = "".join(spaced[n + 1 : head]), "".join(spaced[at + 1 : end])
-                yield Function(words.word(n - 1), parameters, body, words, words.items[max(0, n - 1)].start)
+                before = next((k for k in range(n - 1, -1, -1) if words.word(k) in (";", "}", "{")), -1)
+                is_kernel = any(t.text == "__global__" for t in words.items[before + 1 : n])
+                start = words.items[max(0, n - 1)].start
+                yield Function(words.word(n - 1), parameters, body, words, start, is_kernel)
                 at = end
         at += 1
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from warpsmith.rewrite.reader.declarations.named_constants import find_constants
+from warpsmith.rewrite.reader.declarations.named_constants import find_constants, integer_value
 from warpsmith.rewrite.reader.lexing.brackets import joined, split_commas
 from warpsmith.rewrite.reader.lexing.number_literals import integer_literal
 from warpsmith.rewrite.reader.lexing.tokens import Directive, Token, directives, tokenise
@@ -156,7 +156,9 @@ class Constants:
     def value(self, tokens: Sequence[Token]) -> int | None:
         """The integer that a few words stand for; None if they are no plain constant."""
         text = self.spelt(tokens)
-        return self.values.get(text) if text in self.values else integer_literal(text)
+        if text in self.values:
+            return self.values[text]
+        return integer_value(joined(tokens), self.values)
 
     def spelt(self, tokens: Sequence[Token]) -> str:
         """Words without spaces and outer brackets, and names of constants spelt out."""

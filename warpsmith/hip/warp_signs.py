@@ -1,8 +1,10 @@
 """Signs in a source that it counts on warps of 32 threads."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from warpsmith.hip.functions import functions_of
 from warpsmith.hip.source_words import Constants, Refusal, SourceWords
 from warpsmith.hip.words import EXCHANGES
 from warpsmith.rewrite.reader.lexing.brackets import joined
@@ -120,7 +122,8 @@ def lane_arithmetic(words: SourceWords, constants: Constants) -> Iterator[Refusa
         after = at + len(signs)
         if words.word(after) == "=":
             after += 1
-        value = constants.value(items[after : after + 1]) if after < len(items) else None
+        end = words.closing(after) if words.word(after) == "(" else after
+        value = constants.value(items[after : end + 1])
         if value in limits and _left(words, at) & threads:
             written = " ".join((*signs, items[after].text))
             yield words.refusal(items[at], written, _BY_32.format(f"'{written}'"))
@@ -129,6 +132,9 @@ def lane_arithmetic(words: SourceWords, constants: Constants) -> Iterator[Refusa
 def _of_threads(words: SourceWords) -> frozenset[str]:
     """Names whose value comes of a thread's number."""
     found = set(_THREADS)
+    for function in functions_of(words):
+        if not function.is_kernel:  # what it is given may be a thread's number
+            found |= set(re.findall(r"(\w+) (?=,|$)", function.parameters))
     items = words.items
     for _ in range(4):
         before = len(found)

@@ -20,8 +20,9 @@ _KINDS = (
 )
 _SHUFFLE_AGAIN = r"__shfl_(?P<kind{n}>down|xor) \( (?P=v) , (?P=o) (?:, warpSize )?\) "
 _STEP = (
-    r"(?P<v>\w+) (?:[+*|&^] = S0|= (?P=v) [+*|&^] S1|= (?:fmaxf|fminf|fmax|fmin|max|min) \( (?P=v) , S2\) "
-    r"|= (?:fmaxf|fminf|fmax|fmin|max|min) \( S3, (?P=v) \) )"
+    r"(?P<v>\w+) (?:(?P<op0>[+*|&^]) = S0|= (?P=v) (?P<op1>[+*|&^]) S1"
+    r"|= (?P<op2>fmaxf|fminf|fmax|fmin|max|min) \( (?P=v) , S2\) "
+    r"|= (?P<op3>fmaxf|fminf|fmax|fmin|max|min) \( S3, (?P=v) \) )"
 )
 for _n in range(4):
     _STEP = _STEP.replace(f"S{_n}", _SHUFFLE_AGAIN.replace("{n}", str(_n)))
@@ -29,7 +30,7 @@ _LOOP = re.compile(
     r"for \( (?:unsigned int|unsigned|int) (?P<o>\w+) = warpSize (?:/ 2|> > 1) ; (?P=o) (?:> 0 )?; "
     r"(?P=o) (?:/ = 2|> >= 1) \) (?P<open>\{ )?" + _STEP + r"; (?(open)\} )"
 )
-_COMBINED = r"@C_(?P<{0}>down|xor) \( (?P<{1}>\w+) \) ; "
+_COMBINED = r"@C_(?P<{0}>down|xor)_(?P<op>\w+) \( (?P<{1}>\w+) \) ; "
 _STORED = (
     _COMBINED.format("first", "v")
     + rf"(?:{_BARRIER})?if \( @LANE == 0 \) (?P<o1>\{{ )?(?P<s>\w+) \[ @WARP \] = (?P=v) ; "
@@ -40,19 +41,35 @@ _BY_WARP = re.compile(
     _STORED
     + rf"(?P<only>{_FIRST}\{{ )?(?:{_TYPE})?(?P<t>\w+) = (?P<o2>\( )?(?P<i>@LANE|@TID) < @COUNT (?(o2)\) )"
     + r"\? (?P=s) \[ (?:(?P=i)|@LANE) \] : (?P<rest>[^;@?\[\]]+) ; "
-    + rf"(?P<then>{_FIRST})?@C_(?P<second>down|xor) \( (?P=t) \) ; "
+    + rf"(?P<then>{_FIRST})?@C_(?P<second>down|xor)_(?P=op) \( (?P=t) \) ; "
 )
 _BY_THREAD = re.compile(
     _STORED
-    + rf"(?:{_TYPE})?(?P<t>\w+) = (?P<from>(?P=s) \[ 0 \]|0(?:\.0?f?)?) ; "
-    + r"for \( (?:unsigned int|unsigned|int) (?P<w>\w+) = [01] ; (?P=w) < @COUNT ; "
-    + r"(?:\+ \+ (?P=w)|(?P=w) \+ \+) \) (?P<o2>\{ )?(?P=t) (?:[+*|&^] = (?P=s) \[ (?P=w) \] "
-    + r"|= (?:fmaxf|fminf|fmax|fmin|max|min) \( (?P=t) , (?P=s) \[ (?P=w) \] \) ); (?(o2)\} )"
+    + rf"(?:{_TYPE})?(?P<t>\w+) = (?P=s) \[ 0 \] ; "
+    + r"for \( (?:unsigned int|unsigned|int) (?P<w>\w+) = 1 ; (?P=w) < @COUNT ; "
+    + r"(?:\+ \+ (?P=w)|(?P=w) \+ \+) \) (?P<o2>\{ )?(?P=t) (?:(?P<o3>[+*|&^]) = (?P=s) \[ (?P=w) \] "
+    + r"|= (?P<o4>fmaxf|fminf|fmax|fmin|max|min) \( (?P=t) , (?P=s) \[ (?P=w) \] \) ); (?(o2)\} )"
 )
 _ADDED = re.compile(
     _COMBINED.format("first", "v")
-    + r"if \( @LANE == 0 \) (?P<o1>\{ )?atomic(?:Add|Max|Min) \( [^;@]*?, (?P=v) \) ; (?(o1)\} )"
+    + r"if \( @LANE == 0 \) (?P<o1>\{ )?atomic(?P<by>Add|Max|Min) \( [^;@]*?, (?P=v) \) ; (?(o1)\} )"
 )
+_BROADCAST = re.compile(
+    r"@ZERO \( (?P<t>\w+) \) ; (?:__syncthreads \( \) ; )?if \( @TID == 0 \) "
+    r"(?P<o>\{ )?(?P<s>\w+) \[ 0 \] = (?P=t) ; "
+    rf"(?(o)\}} ){_BARRIER}(?:{_TYPE})?(?P<u>\w+) = (?P=s) \[ 0 \] ; "
+)
+_WORDS_OF = {"+": "add", "*": "mul", "|": "or", "&": "and", "^": "xor"}
+_NUMBER = r"(?:FLT_MAX|HIP_INF_F|HIP_INF|INFINITY|DBL_MAX|1e3[0-8]f?)"
+_NEUTRAL = {
+    "add": r"0(?:\.0*)?[fF]?",
+    "or": "0u?",
+    "xor": "0u?",
+    "mul": r"1(?:\.0*)?[fF]?",
+    "max": rf"- {_NUMBER}|INT_MIN",
+    "min": rf"{_NUMBER}|INT_MAX",
+}
+"""What changes nothing in a reduction: how many warps have nothing to add depends on their width."""
 _GUARDED = re.compile(r"if \( @TID == 0 \) (?:\{ [^{}]*\} |[^;{}]*; )")
 _REST = re.compile(r"warpSize|@LANE|@WARP|@COUNT|@C_|__shfl\w*")
 _OUTSIDE = (
@@ -109,9 +126,35 @@ def _with_kinds(body: str) -> str:
     return body
 
 
+def _operation(sign: str) -> str:
+    """A reduction by its name: `add`, `max`."""
+    return _WORDS_OF.get(sign) or sign.removeprefix("f").removesuffix("f")
+
+
 def _combined(match: re.Match[str]) -> str:
-    kind = next(k for n in range(4) if (k := match[f"kind{n}"]))
-    return f"@C_{kind} ( {match['v']} ) ; "
+    n = next(n for n in range(4) if match[f"kind{n}"])
+    return f"@C_{match[f'kind{n}']}_{_operation(match[f'op{n}'])} ( {match['v']} ) ; "
+
+
+def _by_thread(match: re.Match[str]) -> str:
+    if _operation(match["o3"] or match["o4"]) != match["op"]:
+        return match.group()
+    return f"{_spent(match)}@ALL ( {match['t']} ) ; "
+
+
+def _added(match: re.Match[str]) -> str:
+    return f"@SPENT ( {match['v']} ) ; " if match["by"].lower() == match["op"] else match.group()
+
+
+def _broadcast(match: re.Match[str]) -> str:
+    spent = "" if match["t"] == match["u"] else f"@SPENT ( {match['t']} ) ; "
+    return f"@ALL ( {match['u']} ) ; {spent}@SPENT ( {match['s']} ) ; "
+
+
+def _spent(match: re.Match[str]) -> str:
+    """Marks for what differs by the width after a reduction: values of single warps."""
+    own = "" if match["t"] == match["v"] else f"@SPENT ( {match['v']} ) ; "
+    return f"{own}@SPENT ( {match['s']} ) ; "
 
 
 def _marked(function: Function, results: dict[str, str]) -> str:
@@ -128,16 +171,19 @@ def _marked(function: Function, results: dict[str, str]) -> str:
             return f"{before}@{given} ( {value} ) ; "
 
         body = re.sub(call, marked, body)
-    body = _BY_THREAD.sub(r"@ALL ( \g<t> ) ; ", body)
-    while match := _BY_WARP.search(body):
-        body = _by_warp(body, match)
-    return _ADDED.sub("@ADDED ( \\g<v> ) ; ", body)
+    body = _BY_THREAD.sub(_by_thread, body)
+    at = 0
+    while match := _BY_WARP.search(body, at):
+        at = match.start() + 1
+        if re.fullmatch(_NEUTRAL.get(match["op"], "(?!)"), match["rest"]):
+            body = _by_warp(body, match)
+    return _ADDED.sub(_added, _BROADCAST.sub(_broadcast, body))
 
 
 def _by_warp(body: str, match: re.Match[str]) -> str:
     is_all = match["second"] == "xor" and match["i"] == "@LANE" and not match["only"] and not match["then"]
     after = body[match.end() :]
-    mark = f"@{'ALL' if is_all else 'ZERO'} ( {match['t']} ) ; "
+    mark = f"{_spent(match)}@{'ALL' if is_all else 'ZERO'} ( {match['t']} ) ; "
     if not match["only"]:
         return body[: match.start()] + mark + after
     depth, end = 1, 0
@@ -177,7 +223,7 @@ def _problem_of(body: str) -> str:
     """Why a marked body is not known to be right on every width; empty if it is."""
     if _REST.search(body):
         return _OUTSIDE
-    marks = list(re.finditer(r"@(ALL|ZERO|ADDED) \( (\w+) \) ; ", body))
+    marks = list(re.finditer(r"@(ALL|ZERO|SPENT) \( (\w+) \) ; ", body))
     if not marks:
         return ""
     if "return ;" in body[: marks[-1].end()]:
@@ -188,11 +234,13 @@ def _problem_of(body: str) -> str:
             return "an exchange over the whole warp stands under a condition or in a loop"
         if mark[1] == "ALL":
             continue
-        after = _GUARDED.sub("", body[mark.end() :])
+        after = re.sub(r"@\w+ \( \w+ \) ; ", "", body[mark.end() :])
+        after = after if mark[1] == "SPENT" else _GUARDED.sub("", after)
         again = re.search(rf"\b{mark[2]} = (?!=)[^;]*; ", after)
         until = after[: again.start()] if again else after
         if again and re.search(rf"\b{mark[2]}\b", again.group().split("=", 1)[1]):
             until = after
         if re.search(rf"\b{mark[2]}\b", until):
-            return f"threads other than the first use {mark[2]}, and there it depends on the width of a warp"
+            users = "it is used again" if mark[1] == "SPENT" else "threads other than the first use it"
+            return f"{mark[2]} depends on the width of a warp, and {users}"
     return ""

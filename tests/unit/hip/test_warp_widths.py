@@ -22,7 +22,7 @@ BLOCK_SUM = (
     + """
 __device__ float block_sum(float v) {
   __shared__ float s[32];
-  const int lane = threadIdx.x % warpSize, unused = 0;
+  const int lane = threadIdx.x % warpSize;
   const int warp = threadIdx.x / warpSize;
   v = warp_sum(v);
   if (threadIdx.x % warpSize == 0) s[warp] = v;
@@ -107,9 +107,15 @@ extern "C" __global__ void f(const float* x, float* y, int n) {
   if (blockIdx.x == 0) y[threadIdx.x] = 2.0f * some + every;
 }
 """
+BROADCAST = BLOCK_SUM.replace(
+    "if (warp == 0) v = warp_sum(v);",
+    "if (warp == 0) v = warp_sum(v);\n  if (threadIdx.x == 0) s[0] = v;\n  __syncthreads();\n  v = s[0];",
+)
 ACCEPTED = {
-    "a sum by functions": BLOCK_SUM.replace(", unused = 0", "")
+    "a sum by functions": BLOCK_SUM
     + ROWS.replace("BODY", "sum = block_sum(sum);\n  if (threadIdx.x == 0) y[blockIdx.x] = sum;"),
+    "a sum for every thread": BROADCAST
+    + ROWS.replace("BODY", "sum = block_sum(sum);\n  if (threadIdx.x > 99) y[blockIdx.x] = sum;"),
     "a maximum in the kernel": INLINE,
     "a sum that every thread adds up": BY_THREAD,
     "a named width": NAMED,
@@ -177,6 +183,12 @@ REFUSED = {
     ),
     "half of a warp": SUMS.replace("warpSize / 2;", "warpSize / 4;"),
     "offsets from 16": SUMS.replace("o = warpSize / 2", "o = 16"),
+    "a sum of one warp beside the total": BY_THREAD.replace("= total;", "= total + v;"),
+    "shared sums of warps beside the total": BY_THREAD.replace("= total;", "= total + s[1];"),
+    "a maximum of sums": BY_THREAD.replace("total += s[w]", "total = fmaxf(total, s[w])"),
+    "a maximum of sums by an atomic": WARP_SUM
+    + ROWS.replace("BODY", "sum = warp_sum(sum);\n  if (threadIdx.x % warpSize == 0) atomicMax(y, sum);"),
+    "a number that counts": SUMS.replace(": 0.0f;\n  if", ": 1.0f;\n  if"),
     "lanes of 32": SUMS.replace("threadIdx.x % warpSize == 0", "threadIdx.x % 32 == 0"),
 }
 
