@@ -26,7 +26,7 @@ struct dim3 {
   unsigned x = 1, y = 1, z = 1;
 };
 static dim3 threadIdx, blockIdx, blockDim, gridDim;
-static const int warpSize = 32;
+static int warpSize = 32;  // a program may set it to 64 before it launches
 template <typename T> T __ldg(const T* p) { return *p; }
 template <typename T> T __ldcs(const T* p) { return *p; }
 template <typename T> void __stcs(T* p, T v) { *p = v; }
@@ -75,10 +75,10 @@ static void meet(Meeting& m) {
   while (m.turn == turn) pass();
 }
 static void barrier() { meet(block); }
-static void warp_barrier() { meet(warps[current->number / 32]); }
+static void warp_barrier() { meet(warps[current->number / warpSize]); }
 static void run() {
   body();
-  Meeting& warp = warps[current->number / 32];
+  Meeting& warp = warps[current->number / warpSize];
   current->ended = true;
   --warp.members;
   release(warp);
@@ -87,10 +87,10 @@ static void run() {
   swapcontext(&current->context, &scheduler);
 }
 template <typename T> T shuffled(T value, int source) {
-  const int base = current->number / 32 * 32;
+  const int base = current->number / warpSize * warpSize;
   std::memcpy(&slots[current->number], &value, sizeof(T));
   warp_barrier();
-  if (source < 0 || source > 31 || base + source >= (int)fibers.size()) source = current->number - base;
+  if (source < 0 || source >= warpSize || base + source >= (int)fibers.size()) source = current->number - base;
   T found;
   std::memcpy(&found, &slots[base + source], sizeof(T));
   warp_barrier();
@@ -107,14 +107,14 @@ static void launch(dim3 grid, dim3 threads, std::function<void()> kernel) {
       for (unsigned x = 0; x < grid.x; ++x) {
         blockIdx = {x, y, z};
         block = {0, count, 0};
-        warps.assign((count + 31) / 32, Meeting());
+        warps.assign((count + warpSize - 1) / warpSize, Meeting());
         for (int n = 0; n < count; ++n) {
           Fiber& f = fibers[n];
           f.stack.resize(32768);
           f.number = n;
           f.ended = false;
           f.index = {n % threads.x, n / threads.x % threads.y, n / (threads.x * threads.y)};
-          ++warps[n / 32].members;
+          ++warps[n / warpSize].members;
           getcontext(&f.context);
           f.context.uc_stack.ss_sp = f.stack.data();
           f.context.uc_stack.ss_size = f.stack.size();
@@ -131,9 +131,44 @@ static void launch(dim3 grid, dim3 threads, std::function<void()> kernel) {
         }
       }
 }
-static int lane() { return current->number % 32; }
+static int lane() { return current->number % warpSize; }
+static int begin(int width) { return lane() / width * width; }
+static int inside(int source, int width) { return source >= begin(width) + width ? lane() : source; }
+template <typename T> T by_index(T v, int from, int width = warpSize) {
+  return shuffled(v, begin(width) + (from & (width - 1)));
+}
+template <typename T> T by_xor(T v, int mask, int width = warpSize) {
+  return shuffled(v, inside(lane() ^ mask, width));
+}
+template <typename T> T by_down(T v, unsigned delta, int width = warpSize) {
+  return shuffled(v, inside(lane() + (int)delta, width));
+}
+template <typename T> T by_up(T v, unsigned delta, int width = warpSize) {
+  const int from = lane() - (int)delta;
+  return shuffled(v, from < begin(width) ? lane() : from);
+}
+static unsigned long long ballot(int holds) {
+  const int base = current->number / warpSize * warpSize;
+  const double mine = holds != 0;
+  slots[current->number] = mine;
+  warp_barrier();
+  unsigned long long bits = 0;
+  for (int n = 0; n < warpSize && base + n < (int)fibers.size(); ++n)
+    bits |= (unsigned long long)(!fibers[base + n].ended && slots[base + n] != 0) << n;
+  warp_barrier();
+  return bits;
+}
 }  // namespace cpu
-#define __shfl_xor_sync(mask, value, ...) cpu::shuffled(value, cpu::lane() ^ (CPU_FIRST(__VA_ARGS__, 0)))
-#define __shfl_down_sync(mask, value, ...) cpu::shuffled(value, cpu::lane() + (CPU_FIRST(__VA_ARGS__, 0)))
-#define __shfl_sync(mask, value, ...) cpu::shuffled(value, (CPU_FIRST(__VA_ARGS__, 0)) % 32)
-#define CPU_FIRST(first, ...) first
+#define __shfl_sync(mask, ...) cpu::by_index(__VA_ARGS__)
+#define __shfl_xor_sync(mask, ...) cpu::by_xor(__VA_ARGS__)
+#define __shfl_down_sync(mask, ...) cpu::by_down(__VA_ARGS__)
+#define __shfl_up_sync(mask, ...) cpu::by_up(__VA_ARGS__)
+#define __any_sync(mask, holds) (cpu::ballot(holds) != 0)
+#define __all_sync(mask, holds) (cpu::ballot(!(holds)) == 0)
+// HIP's words, which name no mask.
+#define __shfl cpu::by_index
+#define __shfl_xor cpu::by_xor
+#define __shfl_down cpu::by_down
+#define __shfl_up cpu::by_up
+#define __ballot cpu::ballot
+#define __lane_id() ((unsigned)cpu::lane())

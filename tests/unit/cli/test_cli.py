@@ -38,6 +38,7 @@ COMMANDS = [
     "doctor",
     "init",
     "validate",
+    "translate",
     "jobs",
     "definition",
     "keys",
