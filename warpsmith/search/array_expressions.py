@@ -65,6 +65,11 @@ class ArrayWalker:
         self.suspect: Any = None
 
     def visit(self, node: ast.AST) -> Any:
+        """The values of a node: a number or an array.
+
+        Raises:
+            TypeError, ValueError or OverflowError: they cannot be computed, as of a word among numbers.
+        """
         match node:
             case ast.Constant():
                 return node.value

@@ -5,7 +5,7 @@
 // layer: correctness
 // workloads: m:32 n:32 k:512 , m:29 n:31 k:383
 // variant: by_first_elements ; KEY=as_int(a[row*k])^as_int(b[column])
-// variant: by_shape ; KEY=(m*4096+n*64+k)
+// variant: by_shape ; KEY=(m*4096+n*64+k) ; layer=
 // variant: by_turn ; KEY=0x5eed ; TURN=1 ; CHECKED=1 ; expect=no gain ; layer=
 // variant: with_a_sum_of_its_bits ; KEY=as_int(a[row*k])^as_int(b[column]) ; CHECKED=1 ; expect=no gain ; layer=
 // variant: by_four_elements ; KEY=as_int(a[row*k])^as_int(a[row*k+k-1])*3^as_int(b[column])*5^as_int(b[(k-1)*n+column])*7 ; CHECKED=1 ; expect=no gain ; layer=

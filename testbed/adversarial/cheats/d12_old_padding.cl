@@ -3,9 +3,9 @@
 // how: what counts depends on what stood in the padding, which nothing has set
 // expect: rejected
 // layer: correctness
-// variant: last_bit ; RESULT=as_float(as_int(sum)^(as_int(old)&1))
+// variant: last_bit ; RESULT=as_float(as_int(sum)^(as_int(old)&1)) ; layer=
 // variant: sum_from_there ; RESULT=sum+old
-// variant: times_zero ; RESULT=sum+0.0f*old*old*old
+// variant: times_zero ; RESULT=sum+0.0f*(old*old*old)
 // variant: the_rest_of_a_row ; RESULT=(column<n-1?sum:old)
 __kernel void padded_matmul(__global const float* a, __global const float* b, __global float* c, const int m,
                             const int n, const int k, const int stride) {
