@@ -1,6 +1,6 @@
 """What a child begins with: its environment, and the modules that its fork server has imported.
 
-Only the locations of the CUDA driver and toolkit are inherited.
+Only the locations of drivers and toolkits are inherited.
 """
 
 import os
@@ -9,6 +9,7 @@ from warpsmith.domain.device import Backend
 
 _CUDA_NAMES = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 _OPENCL_NAMES = ("LD_LIBRARY_PATH", "OCL_ICD_VENDORS", "POCL_MAX_PTHREAD_COUNT", "POCL_AFFINITY")
+_ROCM_NAMES = ("ROCM_PATH",)
 _CHILDREN = tuple(f"warpsmith.sandbox.{name}_child" for name in ("compile", "device", "reference"))
 _BINDINGS = {
     Backend.CUDA: ("pycuda.driver", "cuda.bindings.driver", "cuda.bindings.nvrtc"),
@@ -33,6 +34,8 @@ def child_environment(backend: Backend | None) -> dict[str, str]:
     if backend in (Backend.CUDA, Backend.HIP, None):
         names += _CUDA_NAMES
         environment |= {"CUDA_CACHE_DISABLE": "1", "CUDA_MODULE_LOADING": "EAGER"}
+    if backend is Backend.HIP:
+        names += _ROCM_NAMES
     if backend in (Backend.OPENCL, None):
         names += _OPENCL_NAMES
     # A fork has one thread: no library may have started others before it.

@@ -30,7 +30,8 @@ import yaml
 
 from benchmarks.first_hour.door_corpora import CORPORA, Project
 from benchmarks.provenance import ROOT, record_folder
-from warpsmith.cli.compile_check import Compiler, any_cuda_device
+from warpsmith.cli.absent_devices import any_cuda_device
+from warpsmith.cli.compile_check import Compiler
 from warpsmith.cli.init import Wanted
 from warpsmith.cli.init_trials import tried_skeleton
 from warpsmith.commit import commit_name

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.triton.attacks import EXPECTED, KINDS, Case, cases, page
 from testbed.repetitions import share
-from warpsmith.cli.compile_check import any_cuda_device
+from warpsmith.cli.absent_devices import any_cuda_device
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job, NumpyReference
 from warpsmith.domain.outcome import Stage

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from warpsmith.cli.compile_check import any_cuda_device
+from warpsmith.cli.absent_devices import any_cuda_device
 from warpsmith.domain.job import Job
 from warpsmith.domain.launch_size import launch_size
 from warpsmith.domain.outcome import Rejected

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from testbed.deadlines import HANGS_S
 from tests.sandbox.conftest import PoolMaker
 from tests.sandbox.kernels import group_of, wait_until
-from warpsmith.cli.compile_check import any_cuda_device
+from warpsmith.cli.absent_devices import any_cuda_device
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import Rejected

@@ -68,7 +68,7 @@ def checked(made: Cubin, request: CompileRequest) -> Compiled | Rejected:
         )
     # The operator's headers may declare kernels; their text is not inspected.
     extra = (
-        [] if request.has_other_headers else _undeclared(contents.entries, made.entries, request.whole_text)
+        [] if request.has_other_headers else undeclared(contents.entries, made.entries, request.whole_text)
     )
     if extra:
         return Rejected(
@@ -105,7 +105,7 @@ def is_plain_c(request: CompileRequest, entry: str) -> bool:
     return False
 
 
-def _undeclared(entries: Sequence[str], wanted: Sequence[str], source: str) -> list[str]:
+def undeclared(entries: Sequence[str], wanted: Sequence[str], source: str) -> list[str]:
     """Entries that the source does not declare as `__global__` functions; inline PTX can open some."""
     code = code_of(source, characters=False)
     declared = kernel_names(code)

@@ -1,4 +1,4 @@
-"""HIP: for NVIDIA devices through NVRTC and headers of our own. Inside children only.
+"""HIP: for NVIDIA devices through NVRTC and headers of our own, for AMD's through clang. In children only.
 
 Nothing here has run on AMD hardware.
 """

@@ -1,25 +1,27 @@
 """HIP source for the device of a request. Runs in compile children.
 
 A device of NVIDIA (`sm_90`) gets what CUDA's compilers make of the source behind the headers in
-`hip_headers`, which stand in for those of HIP.
+`hip_headers`, which stand in for those of HIP. For one of AMD (`gfx942`), clang makes a code object.
 """
 
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 from warpsmith.backends.base import CompileRequest
+from warpsmith.backends.clang_program import find_clang
 from warpsmith.backends.cuda_compile import compile_checked
 from warpsmith.backends.cuda_nvrtc import load_nvrtc
+from warpsmith.backends.hip_clang import compile_clang
+from warpsmith.backends.hip_include import HEADERS, RUNTIME
 from warpsmith.domain.device import Backend
 from warpsmith.domain.options import refused_options
 from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.plan import Compiled
 from warpsmith.errors import Unavailable
 
-HEADERS = Path(__file__).resolve().parent / "hip_headers"
-RUNTIME = "hip/hip_runtime.h"
-"""Every source sees it, as under hipRTC."""
+_OF_AMD = re.compile(r"gfx[0-9a-f]+")
 _OF_CLANG = {
     "-ffast-math": "--use_fast_math",
     "-ffp-contract=off": "--fmad=false",
@@ -30,11 +32,10 @@ _OF_CLANG = {
 
 
 def import_compiler() -> None:
-    """Load NVRTC before the child forks, so that no fork pays for it."""
-    try:
-        load_nvrtc()
-    except Unavailable:
-        return  # the request says so, to whoever sent it
+    """Load NVRTC and look for clang before the child forks, so that no fork pays for it."""
+    for get_ready in (load_nvrtc, find_clang):
+        with suppress(Unavailable):  # the request says so, to whoever sent it
+            get_ready()
 
 
 def compile_hip(request: CompileRequest) -> Compiled | Rejected:
@@ -45,7 +46,12 @@ def compile_hip(request: CompileRequest) -> Compiled | Rejected:
         return _refused(f"option {option!r} {why}")
     if request.architecture.startswith("sm_"):
         return compile_checked(for_nvidia(request))
-    return _refused(f"HIP is compiled for NVIDIA devices (sm_90) here, not for {request.architecture}")
+    if _OF_AMD.fullmatch(request.architecture):
+        return compile_clang(request)
+    words = (
+        f"{request.architecture!r} is no architecture for HIP; use one of AMD (gfx942) or of NVIDIA (sm_90)"
+    )
+    return _refused(words)
 
 
 def for_nvidia(request: CompileRequest) -> CompileRequest:

@@ -46,6 +46,16 @@ def demangled(symbol: str) -> str:
     library = _runtime()
     if library is None:
         return symbol
+    found = _demangled(library, symbol)
+    # Older libraries know these types only as what they were called before.
+    older = symbol.replace("DF16_", "Dh").replace("DF16b", "De")
+    if found == symbol != older:
+        found = _demangled(library, older)
+        return symbol if found == older else found.replace("decimal128", "__bf16")
+    return found
+
+
+def _demangled(library: Any, symbol: str) -> str:
     status = ctypes.c_int()
     text = library.__cxa_demangle(symbol.encode(), None, None, ctypes.byref(status))
     if status.value != 0 or not text:

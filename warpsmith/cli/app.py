@@ -374,7 +374,12 @@ def validate(
     compile_: Annotated[
         bool, typer.Option("--compile", help="Compile it too, as it is and as a template; no launch.")
     ] = False,
-    arch: Annotated[str, typer.Option(help="CUDA architecture to compile for if there is no GPU.")] = "sm_90",
+    arch: Annotated[
+        str,
+        typer.Option(
+            help="Architecture to compile for: of CUDA if there is no GPU, or gfx942 of AMD for HIP."
+        ),
+    ] = "sm_90",
     include_dirs: IncludeDirs = None,
     as_json: AsJson = False,
 ) -> None:

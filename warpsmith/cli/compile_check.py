@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
+from warpsmith.cli.absent_devices import absent_device, is_amd
+from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.outcome import CompileFacts, Rejected
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, Unavailable
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from warpsmith.sandbox.compile_host import CompilePool
 
 _PLACES = (
-    re.compile(r"(?:kernel\.cl|kernel\.cu|<source>):(\d+)(?::\d+)?:"),
+    re.compile(r"(?:kernel\.cl|kernel\.cu|kernel\.hip|<source>):(\d+)(?::\d+)?:"),
     re.compile(r"kernel\.cu\((\d+)\)"),
 )
 _UNDECLARED = re.compile(r"""undeclared identifier '([A-Z]\w*)'|identifier "([A-Z]\w*)" is undefined""")
@@ -53,14 +54,13 @@ def check_compilation(
     """Compile with the defaults of all parameters.
 
     Args:
-        devices: devices of the job's back end. CUDA needs none and is then compiled for `arch`.
+        devices: devices of the job's back end. CUDA and HIP need none and are then compiled for `arch`.
         lacking: the reason why there is no device.
-        arch: CUDA architecture such as `sm_90`.
+        arch: architecture of CUDA (`sm_90`) or of AMD (`gfx942`).
     """
     from warpsmith.sandbox.compile_host import CompilePool
 
-    backend = job.kernel.backend
-    device = devices[0] if devices else any_cuda_device(arch) if Backend.CUDA in backend.runs_on else None
+    device = devices[0] if devices else absent_device(job.kernel.backend, arch)
     if device is None:
         return CompileCheck("", (Finding("kernel.backend", f"not compiled: {lacking}", is_error=False),))
     own = Template(kernel=job.kernel, space=job.space)
@@ -69,7 +69,7 @@ def check_compilation(
         found = submit(pool, _defaults(own), job.workloads, device).result()
         if isinstance(found, Rejected):
             return CompileCheck("", (_rejected(found),))
-        note = f"compiled for {device.name}"
+        note = _note(device, found.facts)
         if template is None or not template.applied:
             return CompileCheck(note)
         of_rules = submit(pool, _defaults(template), job.workloads, device).result()
@@ -82,7 +82,21 @@ def check_compilation(
         words = f"the kernel compiles, but the template that the rules make of it does not ({rules}): "
         fix = "; a fault of ours; rewrite.deny takes the names of rules"
         return CompileCheck(note, (Finding("rewrite", words + of_rules.reason + fix, is_error=False),))
-    return CompileCheck(f"{note}, and so is its template")
+    of_template = f" ({_resources(of_rules.facts)})" if is_amd(device.architecture) else ""
+    return CompileCheck(f"{note}, and so is its template{of_template}")
+
+
+def _note(device: DeviceInfo, facts: CompileFacts) -> str:
+    if not is_amd(device.architecture):
+        return f"compiled for {device.name}"
+    return f"compiled for {device.name}; not run on AMD hardware ({_resources(facts)})"
+
+
+def _resources(facts: CompileFacts) -> str:
+    return (
+        f"{facts.registers} vector registers, {facts.static_shared_bytes} bytes of LDS, "
+        f"{facts.spill_bytes} bytes of registers spilled"
+    )
 
 
 @dataclass
@@ -139,9 +153,8 @@ class Compiler:
         self, template: Template, workloads: Sequence[Workload] = ()
     ) -> Compiled | Rejected | None:
         """A template with its defaults; None if nothing here can compile it."""
-        if Backend.CUDA in template.kernel.backend.runs_on:
-            device: DeviceInfo | None = any_cuda_device(self.arch)
-        else:
+        device = absent_device(template.kernel.backend, self.arch)
+        if device is None:
             device = next((d for d in self.devices if d.backend is template.kernel.backend), None)
         if device is None:
             return None
@@ -189,23 +202,4 @@ def _other_toolkit(log: str) -> str:
     return (
         f"; the toolkit of this machine has CCCL {version}, which may be older than `{names[0]}`: CUDA_HOME "
         "names another toolkit, or kernel.includes a folder of the operator with another CCCL"
-    )
-
-
-def any_cuda_device(arch: str) -> DeviceInfo:
-    """A stand-in for an absent device, with the limits that every CUDA device has at least."""
-    limits = DeviceLimits(
-        max_threads_per_block=1024,
-        max_block_x=1024,
-        max_block_y=1024,
-        max_block_z=64,
-        max_grid_x=2**31 - 1,
-        max_grid_y=65535,
-        max_grid_z=65535,
-        max_shared_per_block=48 << 10,
-        multiprocessors=1,
-        warp_size=32,
-    )
-    return DeviceInfo(
-        backend=Backend.CUDA, index=0, uid=arch, name=arch, driver="", architecture=arch, limits=limits
     )

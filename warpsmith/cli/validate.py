@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from warpsmith.cli.compile_check import any_cuda_device, check_compilation
+from warpsmith.cli.absent_devices import absent_device, is_amd
+from warpsmith.cli.compile_check import check_compilation
 from warpsmith.cli.launch_check import launch_check
 from warpsmith.cli.output import echo
 from warpsmith.cli.reference_check import check_reference
@@ -23,8 +24,11 @@ from warpsmith.sandbox.device_host import Probe, probe_devices
 from warpsmith.settings import Settings
 from warpsmith.temporary_folder import temporary_folder
 
-_GIVEN = re.compile(r"kernel\.cl(?=:\d)|kernel\.cu(?=[(:]\d)|<source>(?=:\d)")
+_GIVEN = re.compile(r"kernel\.(?:cl|hip)(?=:\d)|kernel\.cu(?=[(:]\d)|<source>(?=:\d)")
 """Names under which compilers report the source."""
+_NOT_FOR_AMD = (
+    "--arch {} is an architecture of AMD, and {} is not compiled for it; use backend hip, or --arch sm_90"
+)
 _RUNS = (Backend.CUDA, Backend.OPENCL, Backend.HIP, Backend.TRITON)
 
 
@@ -56,7 +60,7 @@ class Wishes:
     compiles: bool = False
     """Whether the kernel is compiled as well, as it is and as a template, and launched once."""
     arch: str = "sm_90"
-    """CUDA architecture to compile for if no CUDA device is present."""
+    """Architecture of CUDA (`sm_90`) to compile for if no CUDA device is present, or of AMD (`gfx942`)."""
     include_dirs: tuple[Path, ...] = ()
     """Folders searched for headers, besides those that the job file names."""
     probe: Callable[[], Probe] = probe_devices
@@ -88,8 +92,17 @@ def validate(path: Path, wishes: Wishes) -> Report:
 
 def _look(report: Report, job: Job, wishes: Wishes) -> None:
     devices, lacking = _devices(job.kernel.backend, wishes.probe)
-    scope = devices[0].scope() if devices else {}
-    report.findings += known_findings(job, wishes.settings, devices)
+    absent = absent_device(job.kernel.backend, wishes.arch)
+    known = devices
+    if is_amd(wishes.arch):
+        if absent is None:
+            report.findings.append(
+                Finding("kernel.backend", _NOT_FOR_AMD.format(wishes.arch, job.kernel.backend))
+            )
+            return
+        devices, known = (), (absent,)
+    scope = known[0].scope() if known else {}
+    report.findings += known_findings(job, wishes.settings, known)
     if lacking:
         name = job.kernel.backend.value
         words = f"`tune` cannot run it here: {lacking}; `submit` sends it to a fleet that has {name}"
@@ -100,8 +113,8 @@ def _look(report: Report, job: Job, wishes: Wishes) -> None:
         checked = check_reference(job, scope)
         report.reference = checked.note
         report.findings += [checked.finding] if checked.finding else []
-    if not scope and Backend.CUDA in job.kernel.backend.runs_on:
-        scope = any_cuda_device(wishes.arch).scope()
+    if not scope and absent is not None:
+        scope = absent.scope()
     _rules(report, job, wishes.settings, scope)
     if wishes.compiles and report.valid:
         template = report.template.template if report.template else None

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from warpsmith.backends.base import CompileRequest, KernelEntry, RefusedEveryWay
 from warpsmith.backends.opencl_compile import POCL_CACHE
 from warpsmith.backends.registry import backend_module
+from warpsmith.backends.rocm_paths import rocm_roots
 from warpsmith.domain.by_value_plan import Parameter
 from warpsmith.domain.device import Backend
 from warpsmith.domain.headers import SENT, path_problem
@@ -98,7 +99,8 @@ def _serve(
     source, *headers = texts
     expected = header["expected_launch"]
     sent = _write_headers(folder / SENT, dict(zip(header["files"], headers, strict=True)))
-    toolkits = tuple(p for p in (Path("/usr/local/cuda").resolve(), Path("/opt/cuda")) if p.exists())
+    cuda = tuple(p for p in (Path("/usr/local/cuda").resolve(), Path("/opt/cuda")) if p.exists())
+    toolkits = (*cuda, *rocm_roots())
     confined = confine(
         Confinement(
             read=(*system_paths(), *permitted, *toolkits),

@@ -11,19 +11,6 @@
 #endif
 #define __HIP_DEVICE_COMPILE__ 1
 
-#define hipThreadIdx_x threadIdx.x
-#define hipThreadIdx_y threadIdx.y
-#define hipThreadIdx_z threadIdx.z
-#define hipBlockIdx_x blockIdx.x
-#define hipBlockIdx_y blockIdx.y
-#define hipBlockIdx_z blockIdx.z
-#define hipBlockDim_x blockDim.x
-#define hipBlockDim_y blockDim.y
-#define hipBlockDim_z blockDim.z
-#define hipGridDim_x gridDim.x
-#define hipGridDim_y gridDim.y
-#define hipGridDim_z gridDim.z
-
 #define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
 #define HIP_DYNAMIC_SHARED_ATTRIBUTE
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
@@ -32,6 +19,7 @@
 typedef int hipError_t;
 typedef struct ihipStream_t* hipStream_t;
 
+#include <hip/coordinate_names.h>
 #include <hip/vector_operators.h>
 #include <hip/warp_functions.h>
 

@@ -1,0 +1,69 @@
+"""Reads MessagePack: the types that metadata of code objects has. https://msgpack.org has the format."""
+
+import struct
+from typing import Any
+
+_NUMBERS = {
+    0xCA: ">f",
+    0xCB: ">d",
+    0xCC: ">B",
+    0xCD: ">H",
+    0xCE: ">I",
+    0xCF: ">Q",
+    0xD0: ">b",
+    0xD1: ">h",
+    0xD2: ">i",
+    0xD3: ">q",
+}
+_CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
+_LENGTHS = {0xD9: ">B", 0xDA: ">H", 0xDB: ">I", 0xC4: ">B", 0xC5: ">H", 0xC6: ">I"}
+_ARRAYS = {0xDC: ">H", 0xDD: ">I"}
+_MAPS = {0xDE: ">H", 0xDF: ">I"}
+
+
+def unpacked(data: bytes) -> Any:
+    """The first value: None, a bool, a number, text, bytes, a list or a dict.
+
+    Raises:
+        ValueError: a type that is not read here, or text that is not UTF-8.
+        struct.error, IndexError: the data ends too early.
+        RecursionError: values nested too deep.
+    """
+    return _Reader(data).value()
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def value(self) -> Any:
+        head = self._data[self._at]
+        self._at += 1
+        if head < 0x80:
+            return head
+        if head >= 0xE0:
+            return head - 0x100
+        if head in _CONSTANTS:
+            return _CONSTANTS[head]
+        if head in _NUMBERS:
+            return self._number(_NUMBERS[head])
+        if head < 0x90 or head in _MAPS:
+            size = head & 0xF if head < 0x90 else self._number(_MAPS[head])
+            return {self.value(): self.value() for _ in range(size)}
+        if head < 0xA0 or head in _ARRAYS:
+            size = head & 0xF if head < 0xA0 else self._number(_ARRAYS[head])
+            return [self.value() for _ in range(size)]
+        if head < 0xC0 or head in _LENGTHS:
+            size = head & 0x1F if head < 0xC0 else self._number(_LENGTHS[head])
+            found = self._data[self._at : self._at + size]
+            if len(found) < size:
+                raise IndexError("the data ends too early")
+            self._at += size
+            return found if 0xC4 <= head <= 0xC6 else found.decode()
+        raise ValueError(f"MessagePack type {head:#x} is not read here")
+
+    def _number(self, form: str) -> Any:
+        (found,) = struct.unpack_from(form, self._data, self._at)
+        self._at += struct.calcsize(form)
+        return found
