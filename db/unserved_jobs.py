@@ -6,7 +6,7 @@ from db.engine import now
 from db.message_names import device_queue
 from db.repositories.workers import WorkerRepository
 from db.tables import JobRow, WorkerRow
-from warpsmith.domain.device import Backend
+from warpsmith.domain.device import Backend, lacking
 from warpsmith.tuning.decisions.unserved_jobs import Unserved
 
 NO_DEVICE = "it serves no such device"
@@ -44,9 +44,8 @@ def unserved(session: Session, job: JobRow, limit_s: float) -> Unserved | None:
 
 
 def _reason(worker: WorkerRow, job: JobRow) -> str:
-    known = worker.unavailable.get(job.backend)
-    if known is not None:
-        return known.removeprefix(f"{job.backend}: ")
+    if job.backend in worker.unavailable:
+        return lacking(worker.unavailable, Backend(job.backend)).removeprefix(f"{job.backend}: ")
     aside = [f"{PUT_ASIDE}{fault}" for fault in worker.device_faults.values()]
     others = sorted({d.device_class for d in worker.devices if d.backend in Backend(job.backend).runs_on})
     return aside[0] if aside else f"it has {', '.join(others)}" if others else NO_DEVICE

@@ -9,12 +9,12 @@ from warpsmith.domain.device import Backend
 
 _CUDA_NAMES = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 _OPENCL_NAMES = ("LD_LIBRARY_PATH", "OCL_ICD_VENDORS", "POCL_MAX_PTHREAD_COUNT", "POCL_AFFINITY")
-_ROCM_NAMES = ("ROCM_PATH",)
+_ROCM_NAMES = ("LD_LIBRARY_PATH", "ROCM_PATH", "ROCM_HOME", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 _CHILDREN = tuple(f"warpsmith.sandbox.{name}_child" for name in ("compile", "device", "reference"))
 _BINDINGS = {
     Backend.CUDA: ("pycuda.driver", "cuda.bindings.driver", "cuda.bindings.nvrtc"),
     Backend.OPENCL: ("pyopencl",),
-    Backend.HIP: ("cuda.bindings.nvrtc",),
+    Backend.HIP: ("cuda.bindings.nvrtc", "hip"),
     Backend.TRITON: ("triton",),
 }
 
@@ -34,7 +34,7 @@ def child_environment(backend: Backend | None) -> dict[str, str]:
     if backend in (Backend.CUDA, Backend.HIP, None):
         names += _CUDA_NAMES
         environment |= {"CUDA_CACHE_DISABLE": "1", "CUDA_MODULE_LOADING": "EAGER"}
-    if backend is Backend.HIP:
+    if backend in (Backend.HIP, None):
         names += _ROCM_NAMES
     if backend in (Backend.OPENCL, None):
         names += _OPENCL_NAMES

@@ -35,6 +35,7 @@ BRINGERS: dict[str, tuple[str, ...]] = {
     "cuda": ("cuda", "pycuda"),
     "pynvml": ("cuda", "pycuda"),
     "pycuda": ("pycuda",),
+    "hip": ("hip",),
     "triton": ("triton",),
     "openai": ("models",),
     "mcp": ("mcp",),

@@ -1,7 +1,7 @@
 """Contents of a cubin, read from its ELF tables: entries and writable globals. Nothing is executed."""
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from warpsmith.backends.elf import Elf, read_elf
@@ -34,7 +34,11 @@ class CubinContents:
 
 def variable_named(contents: CubinContents, name: str) -> str:
     """The symbol of a variable with this name, in whatever namespace; empty if there is none, or several."""
-    known = (*contents.constants, *contents.writable_globals)
+    return named_among((*contents.constants, *contents.writable_globals), name)
+
+
+def named_among(known: Sequence[str], name: str) -> str:
+    """The symbol among those known that has this name, in whatever namespace; empty: none, or several."""
     if name in known:
         return name
     found = [v for v in known if v.startswith("_ZN") and v.endswith(f"{len(name)}{name}E")]

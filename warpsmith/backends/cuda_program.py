@@ -1,20 +1,15 @@
 """A loaded cubin through PyCUDA: its kernels and its device variables. Runs in device children."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from warpsmith.backends.base import Array, Bound, DeviceFault, LaunchRefused
+from warpsmith.backends.base import Bound
 from warpsmith.backends.cubin import read_cubin, variable_named
 from warpsmith.backends.cuda_arguments import parameter_buffer
 from warpsmith.backends.cuda_extended_launch import ExtendedLaunch
+from warpsmith.backends.cuda_memory import CudaAddressSpace
+from warpsmith.backends.program_variables import ProgramVariables
 from warpsmith.domain.launch_size import LaunchSize
-
-PADDING_BYTES = 256
-"""Variables that lie no further apart are read together: sections have no larger gaps, and what lies between
-two sections may not be readable."""
 
 
 class CudaFunction:
@@ -35,37 +30,7 @@ class CudaFunction:
         return data
 
 
-@dataclass
-class _Span:
-    """Variables that lie beside each other, which one copy reads."""
-
-    address: int
-    size_bytes: int = 0
-    variables: list[tuple[str, int, int]] = field(default_factory=list)
-    """Name, first byte and size of each."""
-
-
-def _span(base: int, variables: Sequence[tuple[str, int, int]]) -> _Span:
-    """A span of its own for some variables of another one, which begins at `base`."""
-    first = variables[0][1]
-    end = max(at + size for _, at, size in variables)
-    return _Span(base + first, end - first, [(name, at - first, size) for name, at, size in variables])
-
-
-def _spans(places: Mapping[str, tuple[Any, int]]) -> list[_Span]:
-    """The variables by address; what lies between two of a span is padding."""
-    spans: list[_Span] = []
-    for address, size, name in sorted((int(at), size, name) for name, (at, size) in places.items()):
-        if not spans or address > spans[-1].address + spans[-1].size_bytes + PADDING_BYTES:
-            spans.append(_Span(address))
-        span = spans[-1]
-        at = address - span.address
-        span.variables.append((name, at, size))
-        span.size_bytes = max(span.size_bytes, at + size)
-    return spans
-
-
-class CudaProgram:
+class CudaProgram(ProgramVariables):
     """A loaded cubin and its entries."""
 
     def __init__(
@@ -77,14 +42,10 @@ class CudaProgram:
         binary: bytes,
     ) -> None:
         self._binary = binary
-        self._symbols: dict[str, str] = {}
         self._driver = driver
         self._module: Any = module
         self.functions = functions
-        places = {name: self._place(name) for name in variables}
-        near = _spans({name: place for name, place in places.items() if place is not None})
-        self._spans = [span for one in near for span in self._readable(one)]
-        self._variables = self._all_contents()
+        super().__init__(CudaAddressSpace(driver), variables)
 
     def launch_of(
         self, number: int, arguments: Sequence[Bound], size: LaunchSize
@@ -92,81 +53,15 @@ class CudaProgram:
         """The function of a launch of the sequence, with what it takes."""
         return self.functions[number], arguments, size
 
-    def changed_globals(self) -> list[str]:
-        """See `Program.changed_globals`."""
-        now = self._all_contents()
-        return [name for name, was in self._variables.items() if now[name] != was]
-
-    def write_symbol(self, name: str, data: Array) -> None:
-        """See `Program.write_symbol`."""
-        symbol, host = self._symbol(name), np.ascontiguousarray(data).view(np.uint8)
-        found = self._place(symbol)
-        if found is None:
-            raise LaunchRefused(
-                f"symbol {name}: the driver finds no such variable in the binary; declare it without static "
-                "and outside of nameless namespaces"
-            )
-        address, size = found
-        if size != host.nbytes:
-            raise LaunchRefused(f"symbol {name}: has {host.nbytes} bytes in the job and {size} in the kernel")
-        try:
-            self._driver.memcpy_htod(address, host)
-        except self._driver.Error as exc:
-            raise DeviceFault(f"a copy failed: {exc}") from exc
-        if symbol in self._variables:
-            self._variables[symbol] = host.tobytes()
-
-    def read_symbol(self, name: str) -> bytes:
-        """See `Program.read_symbol`."""
-        return self._contents(self._symbol(name)) or b""
-
-    def _symbol(self, name: str) -> str:
-        """The name in the binary of a variable of the source."""
-        if name not in self._symbols:
-            self._symbols[name] = variable_named(read_cubin(self._binary), name)
-        return self._symbols[name]
-
-    def _place(self, name: str) -> tuple[Any, int] | None:
-        """Address and size in bytes of a variable; None: the driver finds none of internal linkage."""
+    def _place(self, name: str) -> tuple[int, int] | None:
         try:
             address, size = self._module.get_global(name)
         except self._driver.Error:
             return None
-        return address, int(size)
+        return int(address), int(size)
 
-    def _contents(self, name: str) -> bytes | None:
-        found = self._place(name)
-        return None if found is None else self._read(int(found[0]), found[1])
-
-    def _all_contents(self) -> dict[str, bytes]:
-        """Contents by variable, of those that the driver finds. A toolkit's headers may bring hundreds."""
-        found: dict[str, bytes] = {}
-        for span in self._spans:
-            data = self._read(span.address, span.size_bytes)
-            found |= {name: data[at : at + size] for name, at, size in span.variables}
-        return found
-
-    def _readable(self, span: _Span) -> Iterator[_Span]:
-        """The span, or parts of it: variables of several allocations of the driver cannot be read at once."""
-        if len(span.variables) == 1:
-            yield span
-            return
-        try:
-            self._read(span.address, span.size_bytes)
-        except DeviceFault:
-            middle = len(span.variables) // 2
-            for part in (span.variables[:middle], span.variables[middle:]):
-                yield from self._readable(_span(span.address, part))
-        else:
-            yield span
-
-    def _read(self, address: int, size_bytes: int) -> bytes:
-        host = np.empty(size_bytes, np.uint8)
-        try:
-            self._driver.memcpy_dtoh(host, address)
-        except self._driver.Error as exc:
-            raise DeviceFault(f"a copy failed: {exc}") from exc
-        return host.tobytes()
+    def _variable(self, name: str) -> str:
+        return variable_named(read_cubin(self._binary), name)
 
     def unload(self) -> None:
         """See `Program.unload`."""

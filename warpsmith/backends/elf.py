@@ -15,6 +15,8 @@ _LITTLE_64 = b"\x7fELF\x02\x01"
 SYMBOL_TABLES = (2, 11)
 """Types of the sections `.symtab` and `.dynsym`."""
 _RELOCATIONS = 4
+_OBJECT = 1
+"""Kind of a symbol that is data."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,17 @@ def read_elf(binary: bytes) -> Elf:
     at, size, count = header[5], header[9], header[10]
     segments = tuple(_SEGMENT.unpack_from(binary, at + i * size)[:2] for i in range(count))
     return Elf(header[1], header[2], sections, segments, binary)
+
+
+def variables_of(binary: bytes) -> tuple[str, ...]:
+    """Symbols of the objects that a file defines; none if it cannot be read."""
+    try:
+        elf = read_elf(binary)
+        tables = [s for s in elf.sections if s.kind in SYMBOL_TABLES]
+        found = {x.name for s in tables for x in elf.symbols(s) if x.kind == _OBJECT and x.section}
+    except (struct.error, ValueError, IndexError, OverflowError):
+        return ()
+    return tuple(sorted(found))
 
 
 def _text(binary: bytes, at: int) -> str:

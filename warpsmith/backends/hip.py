@@ -1,28 +1,39 @@
-"""HIP: for NVIDIA devices through NVRTC and headers of our own, for AMD's through clang. In children only.
+"""HIP: for NVIDIA devices through NVRTC and headers of our own, for AMD's through clang or hipRTC.
 
-Nothing here has run on AMD hardware.
+Its own devices are AMD's, through hip-python; a machine without one has none, and its jobs run on those of
+back end cuda. In children only. Nothing here has run on AMD hardware.
 """
 
+from contextlib import suppress
+
 from warpsmith.backends.base import CompileRequest, Device
+from warpsmith.backends.hip_calls import load_hip
 from warpsmith.backends.hip_compile import compile_hip, import_compiler
+from warpsmith.backends.hip_device import HipDevice
+from warpsmith.backends.hip_probe import device_info, probe_devices
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled
 from warpsmith.errors import Unavailable
 
-__all__ = ["compile_source", "import_compiler", "open_device", "probe"]
+__all__ = ["compile_source", "import_compiler", "import_device", "open_device", "probe"]
 
-_ELSEWHERE = "hip: no AMD device here; its kernels run on the devices of back end cuda"
+
+def import_device() -> None:
+    """Import hip-python, which loads no library of ROCm yet."""
+    with suppress(Unavailable):  # opening the device says so
+        load_hip()
 
 
 def probe() -> list[DeviceInfo]:
     """See `BackendModule.probe`."""
-    raise Unavailable(_ELSEWHERE)
+    return probe_devices()
 
 
-def open_device(_index: int) -> Device:
+def open_device(index: int) -> Device:
     """See `BackendModule.open_device`."""
-    raise Unavailable(_ELSEWHERE)
+    hip = load_hip()
+    return HipDevice(hip, device_info(hip, index))
 
 
 def compile_source(request: CompileRequest) -> Compiled | Rejected:

@@ -15,6 +15,7 @@ from warpsmith.backends.cuda_compile import compile_checked
 from warpsmith.backends.cuda_nvrtc import load_nvrtc
 from warpsmith.backends.hip_clang import compile_clang
 from warpsmith.backends.hip_include import HEADERS, RUNTIME
+from warpsmith.backends.hip_rtc import compile_hiprtc, stands_in_for_clang
 from warpsmith.domain.device import Backend
 from warpsmith.domain.options import refused_options
 from warpsmith.domain.outcome import Rejected, Stage
@@ -47,7 +48,7 @@ def compile_hip(request: CompileRequest) -> Compiled | Rejected:
     if request.architecture.startswith("sm_"):
         return compile_checked(for_nvidia(request))
     if _OF_AMD.fullmatch(request.architecture):
-        return compile_clang(request)
+        return compile_hiprtc(request) if stands_in_for_clang() else compile_clang(request)
     words = (
         f"{request.architecture!r} is no architecture for HIP; use one of AMD (gfx942) or of NVIDIA (sm_90)"
     )

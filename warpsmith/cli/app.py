@@ -300,6 +300,7 @@ def events(
 @app.command()
 def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Workers, their devices, and what they cannot use."""
+    from warpsmith.cli.hip_words import HIP_ON_NVIDIA, NOT_ON_AMD
     from warpsmith.cli.service_commands import connect
 
     with connect(url) as client:
@@ -314,6 +315,8 @@ def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
         echo(f"{item.id}  {state}  {item.hostname}  {words}")
         for backend, reason in item.unavailable.items():
             echo(f"    {backend}: {reason}")
+    if any(name.startswith(("cuda-", "hip-")) for item in found.items for name in item.devices):
+        echo(f"{HIP_ON_NVIDIA}; {NOT_ON_AMD}")
 
 
 @app.command()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from warpsmith.cli.compile_check import check_compilation
 from warpsmith.cli.diagnosis import Check, State
+from warpsmith.cli.hip_words import HIP_ON_NVIDIA, NOT_ON_AMD
 from warpsmith.cli.launch_check import launch_check
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Job
@@ -19,12 +20,14 @@ POCL = "Portable Computing Language"
 C_COMPILERS = ("cc", "gcc", "clang")
 ARCH = "sm_90"
 """CUDA architecture to compile for where there is no GPU."""
-_SOURCES = {
-    Backend.CUDA: """extern "C" __global__ void twice(const float* x, float* y, int n) {
+_WITH_CUDA_WORDS = """extern "C" __global__ void twice(const float* x, float* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = 2.0f * x[i];
 }
-""",
+"""
+_SOURCES = {
+    Backend.CUDA: _WITH_CUDA_WORDS,
+    Backend.HIP: _WITH_CUDA_WORDS,
     Backend.OPENCL: """__kernel void twice(__global const float* x, __global float* y, const int n) {
     int i = get_global_id(0);
     if (i < n) y[i] = 2.0f * x[i];
@@ -32,6 +35,7 @@ _SOURCES = {
 """,
 }
 _REMEDIES = {
+    Backend.HIP: f"an AMD GPU with ROCm, and {advice('hip')}",
     Backend.CUDA: f"an NVIDIA GPU with its driver, and {advice('pycuda')}",
     Backend.OPENCL: f"{advice('pyopencl')}; for a GPU, its vendor's OpenCL driver (ICD)",
 }
@@ -51,17 +55,22 @@ def machine_checks(settings: Settings, ask: Ask = probe_devices) -> Iterator[Che
         devices += found
         yield from (_launched(device, settings) for device in found)
         if not found:
-            yield Check(
-                subject=f"{backend.value} device",
-                state=State.MISSING,
-                detail=lacking,
-                remedy=_REMEDIES[backend],
-            )
+            yield _absent(backend, lacking, devices)
     yield _nvrtc(devices, settings)
     yield _nvcc()
     yield from _pocl(devices)
     yield _landlock()
     yield _profiler(devices, settings)
+
+
+def _absent(backend: Backend, lacking: str, devices: Sequence[DeviceInfo]) -> Check:
+    """The check of a back end without devices of its own; others of this machine may run its kernels."""
+    state = State.MISSING
+    if backend is Backend.HIP:
+        lacking += f"; {HIP_ON_NVIDIA}; {NOT_ON_AMD}"
+        if any(d.backend in backend.runs_on for d in devices):
+            state = State.NOT_USED
+    return Check(subject=f"{backend.value} device", state=state, detail=lacking, remedy=_REMEDIES[backend])
 
 
 def small_job(backend: Backend, compiler: str = "auto") -> Job:

@@ -138,8 +138,7 @@ def _devices(backend: Backend, ask: Callable[[], Probe]) -> tuple[Sequence[Devic
     found = tuple(d for d in probe.devices if d.backend in backend.runs_on)
     if found:
         return found, ""
-    name = backend.runs_on[-1].value
-    return (), probe.unavailable.get(name, f"no {name} device was found")
+    return (), probe.lacking(backend)
 
 
 def _rules(report: Report, job: Job, settings: Settings, scope: Mapping[str, Value]) -> None:

@@ -1,6 +1,7 @@
 """Devices, with the properties that tuning needs."""
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 
 from warpsmith.domain.base import Frozen
@@ -26,6 +27,16 @@ class Backend(StrEnum):
     def has_cuda_words(self) -> bool:
         """True if sources are C++ with `__global__`, `threadIdx` and `__shared__`."""
         return self in (Backend.CUDA, Backend.HIP)
+
+
+def lacking(unavailable: Mapping[str, str], backend: Backend) -> str:
+    """Why no device of a machine runs kernels of a back end; empty if the machine does not say.
+
+    Args:
+        unavailable: the machine's reasons by back end; those of all back ends of devices count.
+    """
+    names = dict.fromkeys((backend.value, *(b.value for b in backend.runs_on)))
+    return "; ".join(dict.fromkeys(unavailable[name] for name in names if name in unavailable))
 
 
 _RUN_ON = {Backend.TRITON: (Backend.CUDA,), Backend.HIP: (Backend.HIP, Backend.CUDA)}

@@ -13,6 +13,7 @@ from warpsmith.domain.job import Budget, Job, Reference
 from warpsmith.domain.launch import Launch
 from warpsmith.domain.state import JobState
 from warpsmith.errors import Unavailable
+from warpsmith.extras import advice
 from warpsmith.python.embedded import embedded_service, submit_or_resume
 from warpsmith.python.job_of import Call, job_of
 from warpsmith.python.job_parts import Constraints, Extents, GivenTolerance, Parameters, Workloads
@@ -22,12 +23,12 @@ from warpsmith.python.result import Result
 from warpsmith.settings import settings
 
 _LIBRARIES = {
-    Backend.OPENCL: "pyopencl",
-    Backend.CUDA: "pycuda",
-    Backend.HIP: "pycuda",
-    Backend.TRITON: "triton",
+    Backend.OPENCL: ("pyopencl",),
+    Backend.CUDA: ("pycuda",),
+    Backend.HIP: ("pycuda", "hip"),
+    Backend.TRITON: ("triton",),
 }
-"""Top-level modules that a back end needs on this machine, each of the extra of its name."""
+"""Top-level modules of which a back end needs one on this machine."""
 
 
 def tune(
@@ -145,8 +146,7 @@ def _service(
 
 
 def _require_library(backend: Backend) -> None:
-    library = _LIBRARIES.get(backend)
-    if library is not None and find_spec(library) is None:
-        raise Unavailable(
-            f"{library} is missing; install warpsmith[{backend.value}], or give a service's url"
-        )
+    libraries = _LIBRARIES.get(backend, ())
+    if libraries and not any(map(find_spec, libraries)):
+        lacking = " or ".join(f"{name} ({advice(name)})" for name in libraries)
+        raise Unavailable(f"{backend.value}: {lacking} is missing; or give a service's url")

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from warpsmith.backends.base import Device, DeviceFault, LaunchRefused, Program, Repeats
 from warpsmith.backends.registry import backend_module
+from warpsmith.backends.rocm_paths import rocm_roots
 from warpsmith.domain.device import Backend
 from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import CompileFacts
@@ -73,9 +74,11 @@ def _probe(backends: Sequence[Backend]) -> Json:
 
 
 def _confine(backend: Backend, private: Path, memory_bytes: int) -> bool:
-    if backend is Backend.CUDA:
-        # The driver maps its own files and reads its /proc entries; the environment there is empty.
-        read = (*system_paths(), Path("/proc"), Path("/etc"), Path("/run"))
+    if backend in (Backend.CUDA, Backend.HIP):
+        # The driver maps its own files and reads its /proc entries; the environment there is empty. ROCm's
+        # runtime loads libraries of its folder when a device is opened, and its devices are /dev/kfd and
+        # /dev/dri; which other files of /dev it needs is not known, since it has not run here.
+        read = (*system_paths(), Path("/proc"), Path("/etc"), Path("/run"), *rocm_roots())
         return confine(
             Confinement(
                 read=read,

@@ -12,7 +12,7 @@ import numpy as np
 
 from warpsmith.child_environment import child_environment, preloads
 from warpsmith.domain.argument import Role
-from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.device import Backend, DeviceInfo, lacking
 from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.plan import CaseKey, Compiled, TimingPlan, TimingSamples, WorkloadPlan
 from warpsmith.errors import ChildDied, KernelRefused
@@ -28,7 +28,7 @@ from warpsmith.verify.run_report import Ranges, RunReport, Timed, TimedReport
 from warpsmith.whereabouts import HERE
 
 OPEN_TIMEOUT_S = START_S
-PROBED = (Backend.CUDA, Backend.OPENCL)
+PROBED = (Backend.CUDA, Backend.HIP, Backend.OPENCL)
 """Back ends with devices, best first."""
 REPEATED_BYTES = 32 << 20
 REPEATED_ELEMENTS = 1 << 20
@@ -44,7 +44,11 @@ class Probe:
 
     devices: tuple[DeviceInfo, ...]
     unavailable: Mapping[str, str]
-    """Back ends that cannot be used here, with the reason."""
+    """Back ends whose kernels no device of this machine runs, with the reason."""
+
+    def lacking(self, backend: Backend) -> str:
+        """Why no device of this machine runs kernels of a back end."""
+        return lacking(self.unavailable, backend) or f"no {backend.runs_on[-1].value} device was found"
 
 
 def probe_devices(backends: Sequence[Backend] = PROBED) -> Probe:
@@ -70,7 +74,10 @@ def probe_devices(backends: Sequence[Backend] = PROBED) -> Probe:
         child.kill()
     memory = machine_memory()
     devices = tuple(DeviceInfo.model_validate({**d, "host_memory_bytes": memory}) for d in reply["devices"])
-    return Probe(devices, dict(reply["unavailable"]))
+    runs = {d.backend for d in devices}
+    # HIP's kernels run on devices of CUDA, too: that it has none of its own hinders nobody there.
+    hindered = {n: why for n, why in reply["unavailable"].items() if runs.isdisjoint(Backend(n).runs_on)}
+    return Probe(devices, hindered)
 
 
 @dataclass(frozen=True)

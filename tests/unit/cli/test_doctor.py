@@ -84,7 +84,7 @@ def test_a_device_that_runs_no_kernel_does_not_count(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(machine_checks, "launch_check", broken)
     found = machine_checks.machine_checks(Settings(), lambda backends: Probe((DEVICE,), {}))
     devices = [check for check in found if check.subject.endswith("device")]
-    assert len(devices) == 2
+    assert len(devices) == 3
     assert all(check.state is State.MISSING and "no compiler" in check.detail for check in devices)
 
 

@@ -1,0 +1,1 @@
+"""Stand-ins for hip-python, with the part of its interface that the back end uses."""
