@@ -205,13 +205,14 @@ def closure(requirements: Iterable[Requirement]) -> dict[str, set[str]]:
 def test_an_extra_brings_the_modules_that_it_is_named_for() -> None:
     tops = packages_distributions()
     for module, named in BRINGERS.items():
-        if module in ("pycuda", "opentelemetry.sdk", "opentelemetry.exporter"):
+        if module in ("pycuda", "hip", "opentelemetry.sdk", "opentelemetry.exporter"):
             continue  # not installed here, and one name of several distributions
         distributions = {canonicalize_name(name) for name in tops[module]}
         for extra in named:
             installed = set(closure(r for r in of_extra(extra) if r.name != "pycuda"))
             assert distributions & installed, f"{extra} does not bring {module}"
     assert "pycuda" in {r.name for r in of_extra("pycuda")}
+    assert "hip-python" in {r.name for r in of_extra("hip")}
 
 
 def test_the_embedded_mode_is_what_its_extra_brings() -> None:
