@@ -61,7 +61,14 @@ class OnceCompiler:
     def submit(self, kernel: ConfiguredKernel, device: DeviceInfo) -> "Future[Compiled | Rejected]":
         """See `CompilerPort.submit`."""
         variant = kernel.specialisation and kernel.specialisation.key
-        key = (kernel.source, kernel.kernel.entry, kernel.kernel.options, variant, device.uid)
+        key = (
+            kernel.source,
+            kernel.kernel.entry,
+            kernel.kernel.options,
+            variant,
+            device.uid,
+            kernel.tells_words,
+        )
         if key not in self._made:
             self._made[key] = self._pool.submit(kernel, device)
         return self._made[key]

@@ -19,6 +19,7 @@ from warpsmith.backends.cuda_nvrtc import HEADERS, for_nvrtc, ptx_of
 from warpsmith.backends.cuda_toolkit import toolkit_includes
 from warpsmith.backends.elsewhere import MORE_WORDS, NAME, WORDS, Place, of_no_place
 from warpsmith.backends.nvrtc_elsewhere import Asked, OtherClock, now
+from warpsmith.backends.ptx_reach import reached
 from warpsmith.backends.telling_filter import included, may_tell
 from warpsmith.backends.telling_words import ASKING
 from warpsmith.backends.throw_away_fork import begin
@@ -110,7 +111,7 @@ def _is_same(plain: str | None, found: Seen, place: Place) -> bool:
     return (
         plain is not None
         and found.ptx is not None
-        and of_no_place(plain, Place()) == of_no_place(found.ptx, place)
+        and of_no_place(reached(plain), Place()) == of_no_place(reached(found.ptx), place)
     )
 
 

@@ -10,7 +10,7 @@ from warpsmith.backends.base import CompileRequest, Device
 from warpsmith.backends.hip_calls import load_hip
 from warpsmith.backends.hip_compile import compile_hip, import_compiler
 from warpsmith.backends.hip_device import HipDevice
-from warpsmith.backends.hip_probe import device_info, probe_devices
+from warpsmith.backends.hip_probe import device_info, probe_devices, runtime
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled
@@ -32,7 +32,7 @@ def probe() -> list[DeviceInfo]:
 
 def open_device(index: int) -> Device:
     """See `BackendModule.open_device`."""
-    hip = load_hip()
+    hip, _ = runtime()
     return HipDevice(hip, device_info(hip, index))
 
 

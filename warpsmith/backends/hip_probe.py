@@ -13,7 +13,7 @@ _NO_DEVICE = "no AMD device; the driver amdgpu must be loaded, and /dev/kfd and 
 
 def probe_devices() -> list[DeviceInfo]:
     """The devices; see `BackendModule.probe`."""
-    hip, count = _counted()
+    hip, count = runtime()
     return [device_info(hip, index) for index in range(count)]
 
 
@@ -44,7 +44,12 @@ def device_info(hip: Any, index: int) -> DeviceInfo:
     )
 
 
-def _counted() -> tuple[Any, int]:
+def runtime() -> tuple[Any, int]:
+    """The started runtime, and how many devices it has, which are more than none.
+
+    Raises:
+        Unavailable: something is missing; the message says what.
+    """
     hip = load_hip()
     try:
         (count,) = values(hip.hipGetDeviceCount())

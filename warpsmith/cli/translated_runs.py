@@ -44,7 +44,7 @@ class _Side:
 
 
 def run_both(cuda: Job, hip: Job, exact: bool, device: DeviceInfo, settings: Settings) -> TranslatedRuns:
-    """Launch both on every workload, and on the further inputs and shapes that a baseline is checked with.
+    """Launch both on every workload that is not too large, and on the further inputs and shapes that a baseline is checked with.
 
     Args:
         exact: outputs must be equal to the last bit; False: within the job's tolerances.
@@ -54,12 +54,16 @@ def run_both(cuda: Job, hip: Job, exact: bool, device: DeviceInfo, settings: Set
     from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 
     try:
-        largest = max(sum(buffer_bytes(cuda, w).values()) for w in cuda.workloads)
+        sizes = {w.key: sum(buffer_bytes(cuda, w).values()) for w in cuda.workloads}
     except ExpressionError as exc:
         return TranslatedRuns(not_run=f"a size is known on the device only: {exc}")
-    if largest > MOST_BYTES:
-        words = f"its buffers have {largest >> 20} MiB; at most {MOST_BYTES >> 20} are launched here"
+    small = tuple(w for w in cuda.workloads if sizes[w.key] <= MOST_BYTES)
+    if not small:
+        words = (
+            f"its buffers have {min(sizes.values()) >> 20} MiB; at most {MOST_BYTES >> 20} are launched here"
+        )
         return TranslatedRuns(not_run=words)
+    cuda, hip = (job.model_copy(update={"workloads": small}) for job in (cuda, hip))
     with closing(CompilePool(2, settings.compile_timeout_s, settings.permitted_includes())) as pool:
         opener = ChildOpener(device, settings.run_timeout_s)
         with closing(DeviceSession(cuda, SessionPorts(opener, pool, ReferenceRunner()))) as session:
