@@ -44,7 +44,7 @@ class _Side:
 
 
 def run_both(cuda: Job, hip: Job, exact: bool, device: DeviceInfo, settings: Settings) -> TranslatedRuns:
-    """Launch both on every workload that is not too large, and on further inputs and shapes, as a baseline is.
+    """Launch both on every workload that is not too large, and on further inputs and shapes like a baseline.
 
     Args:
         exact: outputs must be equal to the last bit; False: within the job's tolerances.
