@@ -6,9 +6,10 @@ words. What needs ROCm's device library takes it from there, or is refused by na
 
 import re
 import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from warpsmith.backends.amd_code_object import AmdKernel, CodeObject, read_code_object
+from warpsmith.backends.amd_code_object import AmdKernel, read_code_object
 from warpsmith.backends.base import CompileRequest
 from warpsmith.backends.clang_program import Clang, find_clang
 from warpsmith.backends.cuda_arguments import parameter_mismatch
@@ -60,11 +61,11 @@ def compile_clang(request: CompileRequest) -> Compiled | Rejected:
     log = (done.stderr + done.stdout).replace(f"{_OF_AMD}/", "").replace(f"{HEADERS}/", "")
     if done.returncode != 0:
         return _refused(_reason(log, library is not None), log)
-    try:
-        contents = read_code_object(Path(_OBJECT).read_bytes())
-    except ValueError as exc:
-        return _refused(str(exc), log)
-    return _checked(request, contents, named, log)
+
+    def symbol_of(entry: str, symbols: Sequence[str]) -> str | None:
+        return match_entry(entry, symbols) if entry in named else entry
+
+    return checked_object(request, Path(_OBJECT).read_bytes(), symbol_of, log)
 
 
 def _command(clang: Clang, request: CompileRequest, library: Path | None) -> list[str]:
@@ -88,16 +89,23 @@ def _command(clang: Clang, request: CompileRequest, library: Path | None) -> lis
     return [*command, "-include", RUNTIME, _SOURCE]
 
 
-def _checked(
-    request: CompileRequest, contents: CodeObject, named: list[str], log: str
+def checked_object(
+    request: CompileRequest, code: bytes, symbol_of: Callable[[str, Sequence[str]], str | None], log: str
 ) -> Compiled | Rejected:
     """The code object, if it has the entries with parameters for the job's arguments, and no kernel that the
-    source does not declare."""
+    source does not declare.
+
+    Args:
+        symbol_of: the symbol of an entry among those of all kernels; None if that is not clear.
+    """
+    try:
+        contents = read_code_object(code)
+    except ValueError as exc:
+        return _refused(str(exc), log)
     own = [name for name in contents.kernels if not is_mark(name)]
     entries = []
     for asked in request.entries:
-        is_named = asked.entry in named
-        symbol = match_entry(asked.entry, tuple(contents.kernels)) if is_named else asked.entry
+        symbol = symbol_of(asked.entry, tuple(contents.kernels))
         if symbol is None or symbol not in contents.kernels:
             has = ", ".join(map(demangled, own)) or "none"
             return _refused(f"no kernel {asked.entry!r} in the code object, or several; it has {has}", log)
@@ -109,16 +117,16 @@ def _checked(
     if extra:
         return _refused(f"the code object holds kernels the source does not declare: {extra[0]}")
     return Compiled(
-        binary=Path(_OBJECT).read_bytes(),
+        binary=code,
         entry=entries[0],
         then_entries=tuple(entries[1:]),
-        facts=joined_facts([facts_of(contents.kernels[entry]) for entry in entries]),
+        facts=joined_facts([_facts(contents.kernels[entry]) for entry in entries]),
         log=log[-MAX_LOG_CHARACTERS:],
         globals=contents.writable_globals,
     )
 
 
-def facts_of(kernel: AmdKernel) -> CompileFacts:
+def _facts(kernel: AmdKernel) -> CompileFacts:
     """A kernel's resources as facts.
 
     The compiler counts spilled registers, not the bytes of their stores and loads: each counts 4 bytes once.

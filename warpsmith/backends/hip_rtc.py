@@ -4,19 +4,17 @@ Not run with ROCm, nor on AMD hardware. It has ROCm's own headers and device lib
 only where they are installed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from warpsmith import extras
-from warpsmith.backends.amd_code_object import read_code_object
 from warpsmith.backends.base import CompileRequest
 from warpsmith.backends.clang_program import find_clang
-from warpsmith.backends.cuda_arguments import parameter_mismatch
-from warpsmith.backends.cuda_cubin import is_plain_c, undeclared
+from warpsmith.backends.cuda_cubin import is_plain_c
 from warpsmith.backends.hip_calls import text_of
-from warpsmith.backends.hip_clang import facts_of
-from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected, Stage, joined_facts
+from warpsmith.backends.hip_clang import checked_object
+from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected, Stage
 from warpsmith.domain.plan import Compiled
 from warpsmith.errors import Unavailable
 
@@ -77,7 +75,7 @@ def compile_hiprtc(request: CompileRequest) -> Compiled | Rejected:
         (size,) = _must(rtc.hiprtcGetCodeSize(program))
         code = bytearray(size)
         _must(rtc.hiprtcGetCode(program, code))
-    return _checked(request, bytes(code), [symbols.get(entry, entry) for entry in wanted], log)
+    return checked_object(request, bytes(code), lambda entry, _: symbols.get(entry, entry), log)
 
 
 @contextmanager
@@ -107,32 +105,6 @@ def _log(rtc: Any, program: Any) -> str:
     if size:
         _must(rtc.hiprtcGetProgramLog(program, log))
     return bytes(log).split(b"\0")[0].decode(errors="replace")
-
-
-def _checked(request: CompileRequest, code: bytes, entries: Sequence[str], log: str) -> Compiled | Rejected:
-    try:
-        contents = read_code_object(code)
-    except ValueError as exc:
-        return _refused(str(exc), log)
-    kernels = contents.kernels
-    for asked, entry in zip(request.entries, entries, strict=True):
-        if entry not in kernels:
-            found = ", ".join(kernels) or "none"
-            return _refused(f"no kernel {asked.entry!r} in the code object; it has {found}", log)
-        differs = parameter_mismatch(asked.parameters, kernels[entry].parameters)
-        if differs:
-            return _refused(f"{asked.entry}: {differs}" if request.then else differs, log)
-    extra = [] if request.has_other_headers else undeclared(list(kernels), entries, request.whole_text)
-    if extra:
-        return _refused(f"the code object holds kernels the source does not declare: {extra[0]}", log)
-    return Compiled(
-        binary=code,
-        entry=entries[0],
-        then_entries=tuple(entries[1:]),
-        facts=joined_facts([facts_of(kernels[entry]) for entry in entries]),
-        log=log[-MAX_LOG_CHARACTERS:],
-        globals=contents.writable_globals,
-    )
 
 
 def _must(result: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from testbed.hip_python import interface
-from warpsmith.backends import hip_rtc
+from warpsmith.backends import hip_clang, hip_rtc
 from warpsmith.backends.amd_code_object import AmdKernel, CodeObject
 from warpsmith.backends.base import CompileRequest
 from warpsmith.domain.by_value_plan import Parameter
@@ -84,7 +84,7 @@ def rtc(monkeypatch: pytest.MonkeyPatch) -> Rtc:
     monkeypatch.setitem(sys.modules, "hip", SimpleNamespace(hiprtc=made))
     kernel = AmdKernel(LOWERED, 20, 10, 2, 0, 512, 16, 64, 256, ((0, 8),))
     contents = CodeObject({LOWERED: kernel}, ("total",))
-    monkeypatch.setattr(hip_rtc, "read_code_object", lambda code: contents)
+    monkeypatch.setattr(hip_clang, "read_code_object", lambda code: contents)
     return made
 
 
