@@ -233,8 +233,11 @@ def _of_amd(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     tried = [r for r in rows if AMD in r]
     if not tried:
         return []
+    lacking = [r for r in rows if r["outcome"] not in OUTCOMES[:2]]
+    lines = ["", "What became of those that get no template:", ""]
+    lines += [f"- `{r['kernel']}` ({r['file']}): {r['outcome']}: {r.get('why', '')}" for r in lacking]
     others = [r for r in tried if isinstance(r[AMD], str)]
-    lines = ["", f"Compiled for {AMD} too, kernel and template: {len(tried) - len(others)} of {len(tried)}."]
+    lines += ["", f"Compiled for {AMD} too, kernel and template: {len(tried) - len(others)} of {len(tried)}."]
     return [
         *lines,
         *("", "Of the others:", "") * bool(others),

@@ -17,6 +17,7 @@ from warpsmith.backends.cuda_cubin import is_plain_c, undeclared
 from warpsmith.backends.hip_include import HEADERS, RUNTIME
 from warpsmith.backends.kernel_symbols import demangled, is_mark, marked, match_entry
 from warpsmith.backends.rocm_paths import device_library, rocm_headers
+from warpsmith.domain.layout_checks import OFFSET
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage, joined_facts
 from warpsmith.domain.plan import Compiled
 
@@ -25,9 +26,11 @@ _OF_AMD = HEADERS / "amd"
 _SOURCE, _OBJECT = "kernel.hip", "kernel.co"
 _WITHOUT_ROCM = ("-nogpuinc", "-fdeclspec")
 # Names that newer compilers mangle in newer ways are not demangled by older libraries.
+OFFSET_OPTION = f"-D{OFFSET}(type,member)=__builtin_offsetof(type,member)"
 _COMMAND = (
     *("-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "-fclang-abi-compat=17"),
     *("-fno-crash-diagnostics", "-fno-color-diagnostics"),
+    OFFSET_OPTION,
 )
 _MISSING = re.compile(r"undefined (?:hidden |protected )?symbol: (.+)")
 _NO_INSTRUCTION = re.compile(r"Cannot select: .*?= (?:strict_)?f(\w+) |no libcall available for f(\w+)")

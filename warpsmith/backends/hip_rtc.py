@@ -13,7 +13,7 @@ from warpsmith.backends.base import CompileRequest
 from warpsmith.backends.clang_program import find_clang
 from warpsmith.backends.cuda_cubin import is_plain_c
 from warpsmith.backends.hip_calls import text_of
-from warpsmith.backends.hip_clang import checked_object
+from warpsmith.backends.hip_clang import OFFSET_OPTION, checked_object
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected, Stage
 from warpsmith.domain.plan import Compiled
 from warpsmith.errors import Unavailable
@@ -90,6 +90,7 @@ def _program(rtc: Any, source: str) -> Iterator[Any]:
 
 def _options(request: CompileRequest) -> Iterator[str]:
     yield f"--offload-arch={request.architecture}"
+    yield OFFSET_OPTION
     if not any(option.startswith("-O") for option in request.options):
         yield "-O3"
     if not any("std=" in option for option in request.options):

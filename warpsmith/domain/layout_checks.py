@@ -8,6 +8,15 @@ from warpsmith.domain.field import Field, FieldRole
 from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.layout import offsets, struct_extent
 
+OFFSET = "WARPSMITH_OFFSET"
+"""Macro of HIP's compilers here: the byte at which a type's member begins."""
+_PLACES = {
+    # NVRTC has no __builtin_offsetof, and neither compiler's macro of that name is a constant.
+    Backend.CUDA: "__INTADDR__(&(({0}*)0)->{1})",
+    Backend.HIP: OFFSET + "({0}, {1})",
+    Backend.OPENCL: "__builtin_offsetof({0}, {1})",
+}
+
 
 def layout_checks(kernel: Kernel) -> str:
     """Text to compile behind a kernel's source: fails where a struct with a named type is laid out otherwise.
@@ -33,10 +42,7 @@ def _of_struct(field: Field, name: str, backend: Backend) -> Iterator[str]:
 
 def _of_members(type_name: str, fields: Sequence[Field], name: str, backend: Backend) -> Iterator[str]:
     for field, offset in zip(fields, offsets(fields, backend), strict=True):
-        place = f"__builtin_offsetof({type_name}, {field.name})"
-        if backend.has_cuda_words:
-            # NVRTC has no __builtin_offsetof, and neither compiler's macro of that name is a constant.
-            place = f"__INTADDR__(&(({type_name}*)0)->{field.name})"
+        place = _PLACES[backend].format(type_name, field.name)
         yield _check(f"{place} == {offset}", f"{name}.{field.name} is at byte {offset} in the job", backend)
 
 

@@ -100,7 +100,8 @@ def test_a_template_is_found_by_its_name_expression(rtc: Rtc) -> None:
     facts = made.facts
     assert (facts.registers, facts.static_shared_bytes, facts.spill_bytes) == (20, 512, 8)
     assert rtc.named == [b"scale<float>"]
-    assert rtc.options == [b"--offload-arch=gfx942", b"-std=c++17", b"-O2"]
+    offset = hip_clang.OFFSET_OPTION.encode()
+    assert rtc.options == [b"--offload-arch=gfx942", offset, b"-std=c++17", b"-O2"]
     assert rtc.alive == 0
 
 

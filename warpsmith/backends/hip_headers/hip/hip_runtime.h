@@ -16,6 +16,9 @@
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
 #define HIP_SYMBOL(name) name
 
+// What the service's own checks of a struct ask.
+#define WARPSMITH_OFFSET(type, member) __INTADDR__(&(((type*)0)->member))
+
 #include <hip/host_words.h>
 #include <hip/coordinate_names.h>
 #include <hip/vector_operators.h>
