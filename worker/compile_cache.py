@@ -22,7 +22,7 @@ from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel
 from warpsmith.tuning.ports import CompilerPort
 
-FORMAT = 4
+FORMAT = 5
 SWEEP_S = 300.0
 KEEP = 0.8
 """Fraction of the size limit that a sweep leaves."""
@@ -129,6 +129,7 @@ def pack(compiled: Compiled) -> bytes:
         "globals": compiled.globals,
         "unnamed": compiled.unnamed,
         "telling": compiled.telling,
+        "may_tell": compiled.may_tell,
         "then_entries": compiled.then_entries,
     }
     rest = json.dumps(fields).encode() + b"\n" + compiled.binary
@@ -151,6 +152,7 @@ def unpack(data: bytes) -> Compiled | None:
             globals=tuple(str(name) for name in fields["globals"]),
             unnamed=tuple(str(name) for name in fields["unnamed"]),
             telling=tuple(str(word) for word in fields["telling"]),
+            may_tell=bool(fields["may_tell"]),
             then_entries=tuple(str(name) for name in fields["then_entries"]),
         )
     except (ValueError, LookupError, TypeError, ValidationError):

@@ -34,6 +34,7 @@ Bench = Callable[..., int]
 
 ON_A_GPU = {
     "gpu.full_mode": (),
+    "hip.beside_cuda": (),
     "gpu.live_search": ("softmax",),
     "gpu.record_spaces": ("softmax",),
     "gpu.smoke": ("softmax",),
@@ -490,14 +491,7 @@ def test_spellings(bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert bench("spellings", *words, "--out", tmp_path / "a.json") == 0
     assert "| grid stride | cuda |" in capsys.readouterr().out
     rows = written(tmp_path / "a.json")["rows"]
-    assert [(r["backend"], r["draws"], r["kept"] + len(r["failed"])) for r in rows] == [
-        ("opencl", 2, 2),
-        ("cuda", 2, 2),
-    ]
+    found = [(r["backend"], r["draws"], r["kept"] + len(r["failed"])) for r in rows]
+    assert found == [("opencl", 2, 2), ("cuda", 2, 2)]
     assert bench("spellings", *words, "--out", tmp_path / "b.json") == 0
     assert written(tmp_path / "b.json")["rows"] == rows, "the seed says what is drawn"
-
-
-def test_the_peer_is_a_program_of_plain_python() -> None:
-    path = ROOT / "benchmarks" / f"{IN_ITS_OWN_ENVIRONMENT.replace('.', '/')}.py"
-    assert compile(path.read_text(), path.name, "exec")

@@ -8,7 +8,7 @@ from warpsmith.backends.base import CompileRequest, CompileWay, RefusedEveryWay
 from warpsmith.backends.cuda_cubin import Cubin, Refused, checked
 from warpsmith.backends.cuda_nvcc import compile_nvcc
 from warpsmith.backends.cuda_nvrtc import compile_nvrtc, load_nvrtc
-from warpsmith.backends.cuda_telling import telling
+from warpsmith.backends.cuda_telling import may_depend, telling
 from warpsmith.backends.cuda_toolkit import find_nvcc
 from warpsmith.domain.device import Backend
 from warpsmith.domain.options import refused_options
@@ -100,8 +100,9 @@ def _finished(made: Cubin | Rejected, request: CompileRequest, way: CompileWay) 
     result = checked(made, request) if isinstance(made, Cubin) else made
     if not isinstance(made, Cubin) or not isinstance(result, Compiled):
         return result
-    words = telling(request, way, made.ptx) if request.tells_words else ()
-    return replace(result, way=way.value, telling=words)
+    if not request.tells_words:
+        return replace(result, way=way.value, may_tell=may_depend(request))
+    return replace(result, way=way.value, telling=telling(request, way, made.ptx))
 
 
 def _pointing(refused: Refused, request: CompileRequest) -> Rejected:

@@ -43,6 +43,12 @@ Look = Callable[[Place], Callable[[], Seen]]
 """Begins to compile at a place, and returns what waits for it."""
 
 
+def may_depend(request: CompileRequest) -> bool:
+    """Whether a source could depend on a telling word, by its text and the files that it includes."""
+    texts = (*request.options, request.source, *request.headers)
+    return may_tell(texts) or _includes_others(request)
+
+
 def telling(request: CompileRequest, way: CompileWay, ptx: str) -> tuple[str, ...]:
     """The telling words of a source that was compiled, in the names of `telling_words.WORDS`.
 
@@ -51,8 +57,7 @@ def telling(request: CompileRequest, way: CompileWay, ptx: str) -> tuple[str, ..
         way: how.
         ptx: what was assembled.
     """
-    texts = (*request.options, request.source, *request.headers)
-    if not may_tell(texts) and not _includes_others(request):
+    if not may_depend(request):
         return ()
     usual, is_nvcc = now(), way is CompileWay.NVCC
     # Line tables name places, and nothing but them.

@@ -204,6 +204,8 @@ class Compiled:
     telling: tuple[str, ...] = ()
     """Words by which the source depends on where, when or as what it is compiled; see
     `backends.telling_words`."""
+    may_tell: bool = False
+    """True: such words were not looked for, and by its text the source could depend on one (CUDA, HIP)."""
     way: str = ""
     """How it was compiled, if the back end has several ways; other configurations begin with it."""
     then_entries: tuple[str, ...] = ()

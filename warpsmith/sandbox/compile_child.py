@@ -33,8 +33,6 @@ from warpsmith.sandbox.process import system_paths
 from warpsmith.sandbox.process_count import MOST_PROCESSES, wait_for
 
 FILE_BYTES = 256 << 20
-TOOLKITS = (*(Path(p).resolve() for p in ("/usr/local/cuda", "/opt/rocm")), Path("/opt/cuda"))
-"""Folders of compilers outside the system's own, which a compilation may read."""
 
 
 def main(argument: dict[str, Any]) -> None:
@@ -146,10 +144,11 @@ def _serve(
     facts = result.facts.model_copy(
         update={"seconds": seconds, "binary_bytes": len(result.binary)}
     ).model_dump(mode="json")
-    reply = {"entry": result.entry, "facts": facts, "log": result.log[-MAX_LOG_CHARACTERS:]}
+    reply: dict[str, Any] = {"entry": result.entry, "facts": facts, "log": result.log[-MAX_LOG_CHARACTERS:]}
     reply["globals"] = list(result.globals)
     reply["unnamed"] = list(result.unnamed)
     reply["telling"] = list(result.telling)
+    reply["may_tell"] = result.may_tell
     reply["way"] = result.way
     reply["then_entries"] = list(result.then_entries)
     channel.send({**reply, "confined": confined}, [result.binary])

@@ -193,6 +193,7 @@ def _parse(reply: dict[str, Any], blobs: list[Received], private: Path) -> Compi
         globals=tuple(str(name) for name in reply["globals"]),
         unnamed=tuple(str(name) for name in reply["unnamed"]),
         telling=tuple(str(word) for word in reply["telling"]),
+        may_tell=bool(reply["may_tell"]),
         way=str(reply["way"]),
         then_entries=tuple(str(name) for name in reply["then_entries"]),
     )

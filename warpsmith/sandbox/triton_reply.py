@@ -59,7 +59,7 @@ def by_its_binary(result: Compiled, kernel: ConfiguredKernel) -> Compiled | Reje
     if variant.scratch_bytes and (word := _assembly(kernel)):
         reason = f"has tensor descriptors and {word}, by which launches could keep something in their memory"
         return Rejected(stage=Stage.COMPILE, reason=reason, facts=result.facts)
-    return replace(result, globals=contents.writable_globals, unnamed=(), telling=(), way="")
+    return replace(result, globals=contents.writable_globals, unnamed=(), telling=(), may_tell=False, way="")
 
 
 def _assembly(kernel: ConfiguredKernel) -> str:

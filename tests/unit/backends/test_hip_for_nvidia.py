@@ -95,9 +95,15 @@ inline void check(hipError_t error) { if (error != hipSuccess) std::exit(hipGetL
 def test_a_word_of_the_place_is_told_of_winners(pool: CompilePool) -> None:
     text = VECTORS.replace("return;", "{ y[0] = __LINE__; return; }")
     told = {}
-    for name, source, tells in (("winner", text, True), ("plain", VECTORS, True), ("trial", text, False)):
+    trials = (("trial", text, False), ("plain trial", VECTORS, False))
+    for name, source, tells in (("winner", text, True), ("plain", VECTORS, True), *trials):
         asked = kernel(Backend.HIP, source).model_copy(update={"tells_words": tells})
         found = pool.submit(asked, CUDA_DEVICE).result(HANGS_S)
         assert isinstance(found, Compiled), found
-        told[name] = found.telling
-    assert told == {"winner": ("__LINE__",), "plain": (), "trial": ()}
+        told[name] = (found.telling, found.may_tell)
+    assert told == {
+        "winner": (("__LINE__",), False),
+        "plain": ((), False),
+        "trial": ((), True),
+        "plain trial": ((), False),
+    }

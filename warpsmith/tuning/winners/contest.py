@@ -368,7 +368,9 @@ class Contest:
         """A finalist's kernel, compiled when it is first needed."""
         if finalist.name not in self._binaries:
             kernel = finalist.template.configured(finalist.configuration)
-            compiled = self.base.compile(kernel.model_copy(update={"tells_words": True}))
+            compiled = self.base.compile(kernel)
+            if isinstance(compiled, Compiled) and compiled.may_tell:
+                compiled = self.base.compile(kernel.model_copy(update={"tells_words": True}))
             if isinstance(compiled, Compiled):
                 know_words(self.base, compiled.telling)
             self._binaries[finalist.name] = (kernel, compiled)

@@ -12,7 +12,7 @@ def attempt():
     from warpsmith.sandbox.frames import Channel
 
     (channel,) = [o for o in gc.get_objects() if isinstance(o, Channel)]
-    reply = {"entry": "kernel", "facts": {}, "log": "", "globals": [], "unnamed": [], "telling": [], "way": ""}
+    reply = {"entry": "kernel", "facts": {}, "log": "", "globals": [], "unnamed": [], "telling": [], "may_tell": False, "way": ""}
     channel.send({**reply, "then_entries": [], "confined": True}, [b"\x7fELF"])
     os._exit(0)
 
