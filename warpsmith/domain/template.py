@@ -94,6 +94,7 @@ class ExpectedLaunch(Frozen):
 
 
 _NO_PART_OF_NAMES = ("configuration", "expected_launch", "tells_words")
+"""Fields of a configured kernel that change nothing of what runs."""
 
 
 class ConfiguredKernel(Frozen):
@@ -123,11 +124,7 @@ class ConfiguredKernel(Frozen):
     def key(self) -> str:
         """Short stable name of the compiled and launched kernel: 16 hex digits of SHA-256."""
         # A database may keep the names of a configuration in another order; its values are in `defines`.
-        left_out: dict[str, bool | set[str]] = {
-            "configuration": True,
-            "expected_launch": True,
-            "tells_words": True,
-        }
+        left_out: dict[str, bool | set[str]] = dict.fromkeys(_NO_PART_OF_NAMES, True)
         # Names of kernels that have none of these are as they were before there were any.
         left_out["kernel"] = {f for f in ("launches", "constexprs") if not getattr(self.kernel, f)}
         if self.specialisation is None:
