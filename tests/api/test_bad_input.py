@@ -21,7 +21,7 @@ BAD_FIELDS: list[tuple[str, Any, str, str]] = [
     ("name", "<script>", "name", "should match pattern"),
     ("nmae", "x", "nmae", "did you mean 'name'?"),
     ("kernel.sauce", "x", "kernel.sauce", "did you mean 'source'?"),
-    ("kernel.backend", "hip", "kernel.backend", "hip is not supported yet; use cuda, opencl or triton"),
+    ("kernel.backend", "replay", "kernel.backend", "replay serves recorded timings for tests"),
     ("kernel.backend", "metal", "kernel.backend", "'cuda', 'opencl', 'hip', 'triton' or 'replay'"),
     ("kernel.source", "x" * (MAX_SOURCE_BYTES + 1), "kernel.source", "at most 262144 characters"),
     ("kernel.source", "void f() {}\0", "kernel.source", "NUL"),
