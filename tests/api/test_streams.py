@@ -259,15 +259,20 @@ def test_a_service_that_stops_ends_its_streams(tmp_path: Path) -> None:
         ended = threading.Event()
 
         def watch() -> None:
-            with streaming(service.client(service.key), f"/v1/jobs/{job_id}/stream") as found:
+            with (
+                service.client(service.key) as client,
+                streaming(client, f"/v1/jobs/{job_id}/stream") as found,
+            ):
                 begun.set()
                 for _ in found:
                     pass
             ended.set()
 
         begun = threading.Event()
-        threading.Thread(target=watch).start()
+        watching = threading.Thread(target=watch)
+        watching.start()
         assert begun.wait(PATIENCE_S)
         began_s = time.monotonic()
     assert ended.wait(PATIENCE_S)
     assert time.monotonic() - began_s < PATIENCE_S / 2
+    watching.join()
