@@ -200,11 +200,11 @@ MISTAKES = (
         "metal",
     ),
     Mistake(
-        "a back end that is not there yet (`hip`)",
+        "a back end for the service's own tests (`replay`)",
         "backend: opencl",
-        "backend: hip",
-        "hip is not supported yet; use cuda, opencl or triton",
-        "hip",
+        "backend: replay",
+        "replay serves recorded timings for tests",
+        "replay",
     ),
     Mistake(
         "CUDA on a machine without it",
