@@ -200,11 +200,11 @@ MISTAKES = (
         "metal",
     ),
     Mistake(
-        "a back end for the service's own tests (`replay`)",
-        "backend: opencl",
-        "backend: replay",
-        "replay serves recorded timings for tests",
-        "replay",
+        "an option of CUDA's compiler",
+        "options: []",
+        "options: [--use_fast_math]",
+        "'--use_fast_math' not allowed",
+        "--use_fast_math",
     ),
     Mistake(
         "CUDA on a machine without it",
