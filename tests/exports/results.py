@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import CheckedShape, Comparison, Interval, Verdict
 from warpsmith.domain.space import Configuration, Space
@@ -95,6 +96,16 @@ def awkward() -> JobResult:
         )
     )
     return result(job=made, dispatch=(entry,), between=(), comparisons=(), speedup=1.0)
+
+
+def in_hip(**changes: Any) -> JobResult:
+    """The same kernels as HIP sources, tuned where `result` was."""
+    head = "#include <hip/hip_runtime.h>\n"
+    was = result()
+    kernel = was.job.kernel.model_copy(update={"backend": Backend.HIP, "source": head + OWN})
+    entries = tuple(entry.model_copy(update={"source": head + TUNED}) for entry in was.dispatch)
+    made = was.job.model_copy(update={"kernel": kernel})
+    return was.model_copy(update={"job": made, "dispatch": entries, **changes})
 
 
 def result(**changes: Any) -> JobResult:

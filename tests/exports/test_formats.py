@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.exports.results import BY, awkward, result
+from tests.exports.results import BY, awkward, in_hip, result
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import CutShort, Measured, Rejected, Stage, TimeSummary, WorkloadTiming
 from warpsmith.domain.state import TrialState
 from warpsmith.errors import InvalidInput
+from warpsmith.exports.operator import Operator
 from warpsmith.exports.write import FORMATS, Wanted, write_export
 from warpsmith.http_models import TrialView
 from warpsmith.python.result import Result
@@ -142,6 +143,21 @@ def test_the_header_chooses_what_was_verified_and_says_why_it_cannot_launch(tmp_
     assert chosen == "1 1 0 0 0 0 0"
     assert "libcuda.so.1" in error
     assert empty == "no error"
+
+
+def test_hip_kernels_that_were_tuned_on_nvidia_become_cubins(tmp_path: Path) -> None:
+    write_export(Wanted(in_hip()), "cpp", tmp_path)
+    (tmp_path / "main.cc").write_text(MAIN)
+    assert subprocess.check_output([built(tmp_path, "main.cc")], text=True).startswith("1 1 0 0 0 0 0\n")
+    in_cuda = Operator(result()).binaries
+    assert Operator(in_hip()).binaries == in_cuda
+    assert len(in_cuda) == 2
+    assert in_cuda[0].cubin.startswith(b"\x7fELF")
+
+
+def test_kernels_that_were_tuned_on_amd_become_none(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"binaries for gfx942, since cubins are for NVIDIA; use c"):
+        write_export(Wanted(in_hip(architecture="gfx942")), "torch", tmp_path)
 
 
 def test_a_result_exports_itself(tmp_path: Path) -> None:

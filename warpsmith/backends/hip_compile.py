@@ -16,7 +16,7 @@ from warpsmith.backends.cuda_nvrtc import load_nvrtc
 from warpsmith.backends.hip_clang import compile_clang
 from warpsmith.backends.hip_include import HEADERS, RUNTIME
 from warpsmith.backends.hip_rtc import compile_hiprtc, stands_in_for_clang
-from warpsmith.domain.device import Backend
+from warpsmith.domain.device import Backend, is_nvidia
 from warpsmith.domain.options import refused_options
 from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.plan import Compiled
@@ -45,7 +45,7 @@ def compile_hip(request: CompileRequest) -> Compiled | Rejected:
     if bad:
         option, why = next(iter(bad.items()))
         return _refused(f"option {option!r} {why}")
-    if request.architecture.startswith("sm_"):
+    if is_nvidia(request.architecture):
         return compile_checked(for_nvidia(request))
     if _OF_AMD.fullmatch(request.architecture):
         return compile_hiprtc(request) if stands_in_for_clang() else compile_clang(request)

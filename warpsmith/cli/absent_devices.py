@@ -1,6 +1,6 @@
 """Stand-ins for devices that this machine has not, with the limits that compilation and constraints need."""
 
-from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
+from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits, is_amd
 
 _GRID = {"max_grid_x": 2**31 - 1, "max_grid_y": 65535, "max_grid_z": 65535}
 _AMD_BLOCK = {"max_threads_per_block": 1024, "max_block_x": 1024, "max_block_y": 1024, "max_block_z": 1024}
@@ -31,11 +31,6 @@ def absent_device(backend: Backend, arch: str) -> DeviceInfo | None:
     if is_amd(arch):
         return any_amd_device(arch) if Backend.HIP in backend.runs_on else None
     return any_cuda_device(arch) if Backend.CUDA in backend.runs_on else None
-
-
-def is_amd(arch: str) -> bool:
-    """True for architectures of AMD."""
-    return arch.startswith("gfx")
 
 
 def any_cuda_device(arch: str) -> DeviceInfo:

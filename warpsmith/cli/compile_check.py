@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from warpsmith.cli.absent_devices import absent_device, is_amd
-from warpsmith.domain.device import DeviceInfo
+from warpsmith.cli.absent_devices import absent_device
+from warpsmith.domain.device import DeviceInfo, is_amd
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.outcome import CompileFacts, Rejected
 from warpsmith.domain.plan import Compiled

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from warpsmith.cli.absent_devices import absent_device, is_amd
+from warpsmith.cli.absent_devices import absent_device
 from warpsmith.cli.compile_check import check_compilation
 from warpsmith.cli.launch_check import launch_check
 from warpsmith.cli.output import echo
 from warpsmith.cli.reference_check import check_reference
-from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.device import Backend, DeviceInfo, is_amd
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.job import Job, NumpyReference
 from warpsmith.domain.space import Space

@@ -29,6 +29,16 @@ class Backend(StrEnum):
         return self in (Backend.CUDA, Backend.HIP)
 
 
+def is_nvidia(architecture: str) -> bool:
+    """True for architectures whose binaries are cubins, such as `sm_90`."""
+    return architecture.startswith("sm_")
+
+
+def is_amd(architecture: str) -> bool:
+    """True for architectures of AMD, such as `gfx942`."""
+    return architecture.startswith("gfx")
+
+
 def lacking(unavailable: Mapping[str, str], backend: Backend) -> str:
     """Why no device of a machine runs kernels of a back end; empty if the machine does not say.
 

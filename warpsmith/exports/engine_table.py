@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from warpsmith.domain.device import Backend
+from warpsmith.domain.device import is_amd
 from warpsmith.domain.outcome import Comparison, Verdict
 from warpsmith.domain.space import Configuration, configuration_key, is_shape
 from warpsmith.errors import InvalidInput
@@ -244,8 +244,8 @@ def _rule(engine: Engine, result: JobResult, options: TableOptions) -> DefaultRu
     if options.text("pin").startswith("{"):
         return None
     rule = None
-    is_amd = result.job.kernel.backend is Backend.HIP or re.match(r"AMD|Radeon", result.device)
-    if engine.default is not None and not is_amd:
+    has_amd = is_amd(result.architecture) or re.match(r"AMD|Radeon", result.device)
+    if engine.default is not None and not has_amd:
         experts = options.number("E", "the number of experts on one device")
         rule = engine.default(experts, dtype_word(options), block_shape(options))
     if rule is None:

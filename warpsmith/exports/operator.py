@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from warpsmith.domain.argument import Argument, Role
-from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.device import DeviceInfo, is_amd
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernel import Kernel
@@ -85,7 +85,7 @@ class Operator:
             raise InvalidInput("", str(exc)) from exc
         self.result = result
         kernel = result.job.kernel
-        _require_simple(self.lookup, kernel)
+        _require_simple(self.lookup, kernel, result.architecture)
         self.name = free_name(name or kernel.entry.split("<")[0].rsplit("::", 1)[-1])
         self.arguments = tuple(a.model_copy(update={"name": free_name(a.name)}) for a in kernel.arguments)
         self.dimensions = self.lookup.dimensions
@@ -175,7 +175,7 @@ def _multiple(extent: Expression, name: str) -> int:
     return 0
 
 
-def _require_simple(lookup: Lookup, kernel: Kernel) -> None:
+def _require_simple(lookup: Lookup, kernel: Kernel, architecture: str) -> None:
     plain = (Role.INPUT, Role.OUTPUT, Role.INOUT, Role.SCALAR)
     odd = sorted({a.role.value for a in kernel.declared if a.role not in plain})
     several = any(a.values for a in kernel.arguments)
@@ -184,7 +184,8 @@ def _require_simple(lookup: Lookup, kernel: Kernel) -> None:
     narrow = [a.name for a in scalars if a.dtype.is_float and a.dtype.size_bytes < 4]
     lacking = {
         f"the scalar {', '.join(narrow)} of less than 32 bits": bool(narrow),
-        f"a kernel for {kernel.backend.value}": kernel.backend is not Backend.CUDA,
+        f"a kernel for {kernel.backend.value}": not kernel.backend.has_cuda_words,
+        f"binaries for {architecture}, since cubins are for NVIDIA": is_amd(architecture),
         "a sequence of launches": bool(kernel.launches),
         "scratch memory": any(s.entry.scratch_arguments or s.entry.launches[1:] for s in lookup.servers),
         f"arguments with the role {' or '.join(odd)}": bool(odd),
