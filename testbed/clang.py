@@ -1,6 +1,6 @@
 """What the tests of HIP for AMD need; `scripts/clang.py` installs it."""
 
-from warpsmith.backends.clang_program import ADVICE, find_clang
+from warpsmith.backends.hip.clang_program import ADVICE, find_clang
 from warpsmith.errors import Unavailable
 
 __all__ = ["ADVICE", "PACKAGES", "clang_path"]

@@ -13,7 +13,7 @@ def main(folder: Path) -> None:
     os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
     import pyopencl as cl
 
-    from warpsmith.backends.pocl_cpu_name import name_unknown_cpu
+    from warpsmith.backends.opencl.pocl_cpu_name import name_unknown_cpu
 
     device = cl.get_platforms()[0].get_devices()[0]
     name_unknown_cpu(device)

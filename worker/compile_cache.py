@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from warpsmith import __version__
-from warpsmith.backends.triton_version import triton_version
+from warpsmith.backends.triton.version import triton_version
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.outcome import CompileFacts, Rejected
 from warpsmith.domain.plan import Compiled

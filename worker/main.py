@@ -24,7 +24,7 @@ from db.program_version import VERSION
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from warpsmith import logs
-from warpsmith.backends.triton_version import triton_version
+from warpsmith.backends.triton.version import triton_version
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.errors import Unavailable, WarpsmithError
 from warpsmith.extras import advice

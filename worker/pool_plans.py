@@ -29,7 +29,7 @@ DELIVERIES = 8
 """Concurrent deliveries of webhooks of a worker. They only wait for others, so that threads are enough."""
 
 _PATH = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
-_LOAD_NVRTC = "from warpsmith.backends.cuda_compile import import_compiler; import_compiler()"
+_LOAD_NVRTC = "from warpsmith.backends.cuda.compile import import_compiler; import_compiler()"
 
 
 @dataclass(frozen=True)

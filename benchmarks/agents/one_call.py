@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 
-from warpsmith.backends import cuda
 from warpsmith.backends.base import Bound, Device, DeviceFault, LaunchRefused, Program
-from warpsmith.backends.cuda_device import CudaDevice
-from warpsmith.backends.cuda_program import CudaProgram
+from warpsmith.backends.cuda import backend as cuda
+from warpsmith.backends.cuda.device import CudaDevice
+from warpsmith.backends.cuda.program import CudaProgram
 from warpsmith.backends.registry import backend_module
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.launch_size import LaunchSize

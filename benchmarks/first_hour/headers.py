@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.production.sources import PROJECTS, fetch_all
 from benchmarks.provenance import ROOT, record_folder
-from warpsmith.backends.cuda_toolkit import cccl_version
+from warpsmith.backends.cuda.toolkit import cccl_version
 from warpsmith.cli.compile_check import Compiler
 from warpsmith.cli.init import Wanted
 from warpsmith.cli.init_trials import tried_skeleton

@@ -102,7 +102,7 @@ def same_code(jobs: Mapping[Backend, Job], pool: CompilePool) -> bool:
 
 
 def _code(binary: bytes) -> bytes:
-    from warpsmith.backends.elf import read_elf
+    from warpsmith.backends.binaries.elf import read_elf
 
     found = [s for s in read_elf(binary).sections if s.name.startswith(".text.")]
     return b"".join(binary[s.offset : s.offset + s.size] for s in found)

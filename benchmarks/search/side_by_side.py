@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.provenance import ROOT, head, record_folder
-from warpsmith.backends.opencl_platform import devices, opencl
+from warpsmith.backends.opencl.platforms import devices, opencl
 from warpsmith.domain.device import Backend
 from warpsmith.sandbox import probe_devices
 

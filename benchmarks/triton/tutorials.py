@@ -22,7 +22,7 @@ from benchmarks.production.run import tuned
 from benchmarks.production.service import embedded_service
 from benchmarks.provenance import head, record_folder
 from benchmarks.trust.record import first_device
-from warpsmith.backends.triton_module import kernel_module
+from warpsmith.backends.triton.module import kernel_module
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.errors import ChildDied

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.job_files import FOLDERS, load
 from benchmarks.search.launches import launch_of
 from warpsmith.backends.base import CompileRequest
-from warpsmith.backends.cuda_compile import compile_cuda
+from warpsmith.backends.cuda.compile import compile_cuda
 from warpsmith.domain.device import Backend
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import Template

@@ -17,7 +17,7 @@ from testbed.contract_suites import (
     opener,
     reference,
 )
-from warpsmith.backends import opencl
+from warpsmith.backends.opencl import backend as opencl
 from warpsmith.domain.device import Backend
 
 __all__ = [

@@ -18,7 +18,7 @@ HELD = re.compile(r"waits: the device is held by process \d+")
 
 
 def _without_gpu() -> bool:
-    from warpsmith.backends import cuda
+    from warpsmith.backends.cuda import backend as cuda
 
     try:
         return not cuda.probe()

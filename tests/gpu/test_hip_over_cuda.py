@@ -26,8 +26,8 @@ from testbed.contract_suites import (
     opener,
     reference,
 )
-from warpsmith.backends import hip
 from warpsmith.backends.base import CompileRequest, Device
+from warpsmith.backends.hip import backend as hip
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.plan import Compiled

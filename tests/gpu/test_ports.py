@@ -17,7 +17,7 @@ from testbed.contract_suites import (
     opener,
     reference,
 )
-from warpsmith.backends import cuda
+from warpsmith.backends.cuda import backend as cuda
 from warpsmith.domain.device import Backend
 
 __all__ = [

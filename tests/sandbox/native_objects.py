@@ -7,9 +7,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from testbed.deadlines import HANGS_S
-from warpsmith.backends import opencl_compile, pocl_watch
 from warpsmith.backends.base import CompileRequest
-from warpsmith.backends.native_object import NativeObject
+from warpsmith.backends.binaries.native_object import NativeObject
+from warpsmith.backends.opencl import compile as opencl_compile
+from warpsmith.backends.opencl import pocl_watch
 from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import Rejected
 

@@ -4,7 +4,7 @@ import pytest
 
 from testbed.deadlines import HANGS_S
 from tests.sandbox.kernels import SCALE, kernel, source
-from warpsmith.backends.opencl_compile import MOST_FINISHED
+from warpsmith.backends.opencl.compile import MOST_FINISHED
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.job import Workload
 from warpsmith.domain.launch_size import expecting_launches

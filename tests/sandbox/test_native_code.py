@@ -11,8 +11,8 @@ import pytest
 from testbed.deadlines import HANGS_S
 from tests.sandbox.kernels import CUDA_DEVICE, SCALE, built, kernel, rejected, source
 from tests.sandbox.native_objects import COMPILED, DIED, REFUSED, made_of, objects_in
-from warpsmith.backends.native_object import inspect
-from warpsmith.backends.telling_words import ASKING, WORDS
+from warpsmith.backends.binaries.native_object import inspect
+from warpsmith.backends.telling.words import ASKING, WORDS
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.outcome import Stage
 from warpsmith.domain.plan import Compiled

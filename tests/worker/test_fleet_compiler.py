@@ -20,7 +20,7 @@ from db.repositories.workers import WorkerRepository
 from db.tables import CompilationRow
 from testbed.deadlines import HANGS_S, comes_true
 from tests.worker.test_execute import SilentBell
-from warpsmith.backends.cubin import read_cubin
+from warpsmith.backends.binaries.cubin import read_cubin
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.outcome import CompileFacts, Rejected, Stage

@@ -1,1 +1,1 @@
-"""Back ends: CUDA, OpenCL. Imported inside children only (see `sandbox`)."""
+"""Back ends: CUDA, OpenCL, HIP, Triton. Imported inside children only (see `sandbox`)."""

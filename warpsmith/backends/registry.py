@@ -8,10 +8,10 @@ from warpsmith.domain.device import Backend
 from warpsmith.errors import Unavailable
 
 _MODULES = {
-    Backend.CUDA: "warpsmith.backends.cuda",
-    Backend.OPENCL: "warpsmith.backends.opencl",
-    Backend.HIP: "warpsmith.backends.hip",
-    Backend.TRITON: "warpsmith.backends.triton",
+    Backend.CUDA: "warpsmith.backends.cuda.backend",
+    Backend.OPENCL: "warpsmith.backends.opencl.backend",
+    Backend.HIP: "warpsmith.backends.hip.backend",
+    Backend.TRITON: "warpsmith.backends.triton.backend",
 }
 
 

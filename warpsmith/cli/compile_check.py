@@ -196,7 +196,7 @@ def _rejected(found: Rejected) -> Finding:
 
 def _other_toolkit(log: str) -> str:
     """A hint if a source names something of CUDA's own C++ libraries that they do not have here."""
-    from warpsmith.backends.cuda_toolkit import cccl_version
+    from warpsmith.backends.cuda.toolkit import cccl_version
 
     found = _OF_TOOLKIT.search(log)
     names = re.findall(r"\b(?:cuda|cub|thrust)::[\w:]+", found.group()) if found else []

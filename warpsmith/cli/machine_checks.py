@@ -135,7 +135,7 @@ def _nvrtc(devices: Sequence[DeviceInfo], settings: Settings) -> Check:
 
 
 def _nvcc() -> Check:
-    from warpsmith.backends.cuda_toolkit import find_nvcc
+    from warpsmith.backends.cuda.toolkit import find_nvcc
 
     program = find_nvcc()
     if program is not None:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from warpsmith.backends.base import CompileRequest, KernelEntry, RefusedEveryWay
-from warpsmith.backends.opencl_compile import POCL_CACHE
+from warpsmith.backends.hip.rocm_paths import rocm_roots
+from warpsmith.backends.opencl.compile import POCL_CACHE
 from warpsmith.backends.registry import backend_module
-from warpsmith.backends.rocm_paths import rocm_roots
 from warpsmith.domain.by_value_plan import Parameter
 from warpsmith.domain.device import Backend
 from warpsmith.domain.headers import SENT, path_problem

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from warpsmith.backends.opencl_compile import POCL_CACHE
+from warpsmith.backends.opencl.compile import POCL_CACHE
 from warpsmith.child_environment import child_environment, preloads
 from warpsmith.cores import usable_cores
 from warpsmith.domain.by_value_plan import parameters_of

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from warpsmith.backends.base import Device, DeviceFault, LaunchRefused, Program, Repeats
+from warpsmith.backends.hip.rocm_paths import rocm_roots
 from warpsmith.backends.registry import backend_module
-from warpsmith.backends.rocm_paths import rocm_roots
 from warpsmith.domain.device import Backend
 from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import CompileFacts

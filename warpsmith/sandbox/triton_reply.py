@@ -7,8 +7,8 @@ reply. What launches and checks rely on is therefore read from the binary's own 
 import ast
 from dataclasses import replace
 
-from warpsmith.backends.cubin import read_cubin
-from warpsmith.backends.triton_module import kernel_module
+from warpsmith.backends.binaries.cubin import read_cubin
+from warpsmith.backends.triton.module import kernel_module
 from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import ConfiguredKernel

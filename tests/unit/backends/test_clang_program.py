@@ -8,8 +8,8 @@ import pytest
 
 from scripts.clang import CLANG
 from testbed.clang import PACKAGES, clang_path
-from warpsmith.backends.clang_program import ADVICE, find_clang
-from warpsmith.backends.rocm_paths import device_library, rocm_headers, rocm_roots
+from warpsmith.backends.hip.clang_program import ADVICE, find_clang
+from warpsmith.backends.hip.rocm_paths import device_library, rocm_headers, rocm_roots
 from warpsmith.errors import Unavailable
 
 

@@ -10,9 +10,9 @@ import pytest
 from testbed.deadlines import HANGS_S
 from tests.sandbox.kernels import CUDA_DEVICE, kernel
 from warpsmith.backends.base import CompileRequest
-from warpsmith.backends.cubin import read_cubin
-from warpsmith.backends.cuda_compile import compile_cuda
-from warpsmith.backends.ptx_names import never_named
+from warpsmith.backends.binaries.cubin import read_cubin
+from warpsmith.backends.binaries.ptx_names import never_named
+from warpsmith.backends.cuda.compile import compile_cuda
 from warpsmith.domain.device import Backend
 from warpsmith.domain.plan import Compiled
 from warpsmith.sandbox import CompilePool

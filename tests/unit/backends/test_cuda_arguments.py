@@ -12,9 +12,9 @@ import pytest
 
 from tests.argument_jobs import ARGUMENTS, SOURCE, every_kind
 from warpsmith.backends.base import Array, Bound, CompileRequest, Memory, Packed, pieces_of
-from warpsmith.backends.cuda_arguments import parameter_buffer, parameter_mismatch, parameter_places
-from warpsmith.backends.cuda_compile import compile_cuda
-from warpsmith.backends.cuda_program import CudaFunction
+from warpsmith.backends.cuda.arguments import parameter_buffer, parameter_mismatch, parameter_places
+from warpsmith.backends.cuda.compile import compile_cuda
+from warpsmith.backends.cuda.program import CudaFunction
 from warpsmith.domain.by_value_plan import Parameter, parameters_of
 from warpsmith.domain.device import Backend
 from warpsmith.domain.dtype import Dtype

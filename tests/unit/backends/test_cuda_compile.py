@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from testbed.example_jobs import FAMILIES, load_example
-from warpsmith.backends import cuda_compile
 from warpsmith.backends.base import CompileRequest, CompileWay, RefusedEveryWay
-from warpsmith.backends.cubin import read_cubin
-from warpsmith.backends.cuda_compile import compile_cuda
-from warpsmith.backends.cuda_nvrtc import compile_nvrtc
+from warpsmith.backends.binaries.cubin import read_cubin
+from warpsmith.backends.cuda import compile as cuda_compile
+from warpsmith.backends.cuda.compile import compile_cuda
+from warpsmith.backends.cuda.nvrtc import compile_nvrtc
 from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected, Stage
 from warpsmith.domain.plan import Compiled
@@ -285,8 +285,8 @@ def test_what_nvrtc_cannot_read_takes_nvcc_where_there_is_one(name: str) -> None
 
 
 def test_without_nvcc_the_answer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("cuda_compile", "cuda_nvcc"):
-        monkeypatch.setattr(f"warpsmith.backends.{module}.find_nvcc", lambda: None)
+    for module in ("compile", "nvcc"):
+        monkeypatch.setattr(f"warpsmith.backends.cuda.{module}.find_nvcc", lambda: None)
     source = 'extern "C" __global__ void f(int* p) { *p = 1; }'
     assert "none" in _bad(source, "f", "nvcc").reason
     _good(source, "f", "auto")

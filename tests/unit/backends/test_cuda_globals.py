@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from warpsmith.backends.cuda_program import CudaProgram
+from warpsmith.backends.cuda.program import CudaProgram
 
 FIRST, SECOND = 0x1000, 0x90000
 

@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 
 from warpsmith.backends.base import Repeats, Watch
-from warpsmith.backends.cuda_device import CudaDevice
-from warpsmith.backends.cuda_program import CudaProgram
+from warpsmith.backends.cuda.device import CudaDevice
+from warpsmith.backends.cuda.program import CudaProgram
 from warpsmith.backends.graph_timed_device import LONG_SAMPLE_US, launches_of_graph
 from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.memory import DISTINCT_VARIANTS

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from warpsmith.backends import nvrtc_elsewhere
 from warpsmith.backends.base import CompileRequest
-from warpsmith.backends.cuda_compile import compile_cuda
-from warpsmith.backends.cuda_telling import Seen, told
-from warpsmith.backends.elsewhere import WORDS, Place, of_no_place
-from warpsmith.backends.telling_filter import included, may_tell
+from warpsmith.backends.cuda.compile import compile_cuda
+from warpsmith.backends.cuda.telling import Seen, told
+from warpsmith.backends.telling import nvrtc_elsewhere
+from warpsmith.backends.telling.elsewhere import WORDS, Place, of_no_place
+from warpsmith.backends.telling.filter import included, may_tell
 from warpsmith.domain.device import Backend
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.source_text import code_of

@@ -19,11 +19,11 @@ import pytest
 from testbed.hip_python import interface, over_cuda
 from testbed.hip_python.in_memory import InMemoryHip, Kernel
 from testbed.hip_python.interface import hipDeviceAttribute_t, hipError_t
-from warpsmith.backends import hip
 from warpsmith.backends.base import Bound, CompileRequest, DeviceFault, LaunchRefused, Packed, Repeats
-from warpsmith.backends.cuda_compile import compile_cuda
-from warpsmith.backends.hip_device import HipDevice
-from warpsmith.backends.hip_probe import device_info
+from warpsmith.backends.cuda.compile import compile_cuda
+from warpsmith.backends.hip import backend as hip
+from warpsmith.backends.hip.device import HipDevice
+from warpsmith.backends.hip.probe import device_info
 from warpsmith.domain.device import Backend
 from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.outcome import CompileFacts

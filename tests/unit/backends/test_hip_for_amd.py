@@ -8,9 +8,9 @@ from testbed.clang import ADVICE
 from testbed.deadlines import HANGS_S
 from testbed.servers import give_up
 from tests.sandbox.kernels import kernel
-from warpsmith.backends.amd_code_object import read_code_object
-from warpsmith.backends.clang_program import find_clang
-from warpsmith.backends.rocm_paths import device_library
+from warpsmith.backends.binaries.amd_code_object import read_code_object
+from warpsmith.backends.hip.clang_program import find_clang
+from warpsmith.backends.hip.rocm_paths import device_library
 from warpsmith.cli.absent_devices import any_amd_device
 from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import Rejected

@@ -6,7 +6,7 @@ import pytest
 
 from testbed.deadlines import HANGS_S
 from tests.sandbox.kernels import CUDA_DEVICE, kernel
-from warpsmith.backends.hip_include import RUNTIME
+from warpsmith.backends.hip.include import RUNTIME
 from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled

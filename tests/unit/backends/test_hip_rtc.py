@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from testbed.hip_python import interface
-from warpsmith.backends import hip_clang, hip_rtc
-from warpsmith.backends.amd_code_object import AmdKernel, CodeObject
 from warpsmith.backends.base import CompileRequest
+from warpsmith.backends.binaries.amd_code_object import AmdKernel, CodeObject
+from warpsmith.backends.hip import clang as hip_clang
+from warpsmith.backends.hip import rtc as hip_rtc
 from warpsmith.domain.by_value_plan import Parameter
 from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import Rejected

@@ -5,9 +5,11 @@ import time
 import pytest
 
 from testbed.deadlines import stretched
-from warpsmith.backends import cuda_compile, cuda_cubin, opencl_compile
 from warpsmith.backends.base import CompileRequest
-from warpsmith.backends.cuda_cubin import is_plain_c, kernel_names
+from warpsmith.backends.cuda import compile as cuda_compile
+from warpsmith.backends.cuda import compiled_cubin as cuda_cubin
+from warpsmith.backends.cuda.compiled_cubin import is_plain_c, kernel_names
+from warpsmith.backends.opencl import compile as opencl_compile
 from warpsmith.domain.device import Backend
 
 LENGTH = 60_000

@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from warpsmith.backends.amd_code_object import read_code_object
-from warpsmith.backends.messagepack import unpacked
+from warpsmith.backends.binaries.amd_code_object import read_code_object
+from warpsmith.backends.binaries.messagepack import unpacked
 
 
 @pytest.mark.parametrize(

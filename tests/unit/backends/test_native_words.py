@@ -5,7 +5,7 @@ import time
 import pytest
 
 from testbed.deadlines import stretched
-from warpsmith.backends.native_words import refused_word
+from warpsmith.backends.opencl.native_words import refused_word
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from warpsmith.backends.base import CompileRequest, CompileWay
-from warpsmith.backends.cuda_compile import compile_cuda
-from warpsmith.backends.cuda_nvrtc import HEADERS
-from warpsmith.backends.cuda_toolkit import toolkit_includes
+from warpsmith.backends.cuda.compile import compile_cuda
+from warpsmith.backends.cuda.nvrtc import HEADERS
+from warpsmith.backends.cuda.toolkit import toolkit_includes
 from warpsmith.domain.device import Backend
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from warpsmith.backends import pocl_cpu_name
-from warpsmith.backends.opencl import probe
+from warpsmith.backends.opencl import pocl_cpu_name
+from warpsmith.backends.opencl.backend import probe
 
 
 def _device(*names: bytes) -> tuple[SimpleNamespace, list[ctypes.Array[ctypes.c_char]]]:
@@ -41,6 +41,6 @@ def test_names_fit_where_they_go(name: bytes) -> None:
 
 def test_after_a_probe_no_device_has_an_unknown_name() -> None:
     assert probe()
-    from warpsmith.backends.opencl_platform import devices
+    from warpsmith.backends.opencl.platforms import devices
 
     assert not any(pocl_cpu_name.name_unknown_cpu(d) for d in devices())

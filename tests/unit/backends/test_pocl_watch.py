@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from warpsmith.backends.pocl_watch import _Watch
+from warpsmith.backends.opencl.pocl_watch import _Watch
 
 
 @pytest.mark.parametrize("was_on", [True, False])

@@ -1,6 +1,6 @@
 """What of a PTX text its kernels reach."""
 
-from warpsmith.backends.ptx_reach import reached
+from warpsmith.backends.binaries.ptx_reach import reached
 
 PTX = """//
 .version 9.0

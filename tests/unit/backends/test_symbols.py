@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from tests.symbol_jobs import REFERENCE, SOURCE, TAPS, blur_job
 from tests.unit.backends.test_cuda_arguments import Host, Stretch
 from warpsmith.backends.base import Array, Bound, CompileRequest, LaunchRefused, Repeats, Watch
-from warpsmith.backends.cubin import read_cubin, variable_named
-from warpsmith.backends.cuda_compile import compile_cuda
-from warpsmith.backends.cuda_program import CudaProgram
+from warpsmith.backends.binaries.cubin import read_cubin, variable_named
+from warpsmith.backends.cuda.compile import compile_cuda
+from warpsmith.backends.cuda.program import CudaProgram
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import CacheState, Job
 from warpsmith.domain.launch_size import LaunchSize

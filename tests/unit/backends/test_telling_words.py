@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from warpsmith.backends.telling_words import (
+from warpsmith.backends.telling.words import (
     ASKING,
     WORDS,
     Guard,

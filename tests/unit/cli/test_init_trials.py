@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.rewrite.test_init import written
-from warpsmith.backends.cuda_toolkit import cccl_version
+from warpsmith.backends.cuda.toolkit import cccl_version
 from warpsmith.cli.compile_check import Compiler
 from warpsmith.cli.init import Wanted
 from warpsmith.cli.init_trials import tried_skeleton

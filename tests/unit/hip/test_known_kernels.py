@@ -8,7 +8,7 @@ import pytest
 
 from testbed.kernels.kernel_styles import chosen_corpus
 from tests.nvrtc_compile import compile_cuda
-from warpsmith.backends.hip_include import HEADERS, RUNTIME
+from warpsmith.backends.hip.include import HEADERS, RUNTIME
 from warpsmith.domain.device import Backend
 from warpsmith.hip.job_translation import translated_job
 from warpsmith.hip.translation import translated

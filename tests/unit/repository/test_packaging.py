@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 
 from agents.model_transport import OpenAITransport
 from testbed.deadlines import HANGS_S
-from warpsmith.backends import cuda
+from warpsmith.backends.cuda import backend as cuda
 from warpsmith.commit import FILE, UNKNOWN, commit_name
 from warpsmith.errors import Unavailable
 from warpsmith.extras import BRINGERS, EMBEDDED, naming_extras
@@ -307,7 +307,7 @@ def test_importing_the_cuda_back_end_needs_no_cuda_package() -> None:
     run = python(
         "import sys\n"
         "for name in ('pycuda', 'cuda', 'pynvml'): sys.modules[name] = None\n"
-        "from warpsmith.backends import cuda\n"
+        "from warpsmith.backends.cuda import backend as cuda\n"
         "from warpsmith.errors import Unavailable\n"
         "try: cuda.probe()\n"
         "except Unavailable as exc: print(exc)\n"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.sequence_jobs import row_sums
 from warpsmith.backends.base import CompileRequest, KernelEntry
-from warpsmith.backends.cuda_compile import compile_cuda
+from warpsmith.backends.cuda.compile import compile_cuda
 from warpsmith.domain.by_value_plan import parameters_of
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job

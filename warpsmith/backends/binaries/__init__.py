@@ -1,0 +1,1 @@
+"""What compilers made, as it is read: nothing of it is executed."""

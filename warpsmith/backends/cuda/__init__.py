@@ -1,0 +1,1 @@
+"""CUDA: compiled by NVRTC or nvcc, run through PyCUDA."""

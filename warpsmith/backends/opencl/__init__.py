@@ -1,0 +1,1 @@
+"""OpenCL: GPUs, and CPUs through PoCL."""

@@ -1,0 +1,1 @@
+"""Whether a source depends on where, when or as what it is compiled."""

@@ -1,0 +1,1 @@
+"""Triton: compiled without torch, run as CUDA's binaries are."""
