@@ -360,12 +360,14 @@ def test_service(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert bench("service.scale", "--workers", "1", "--out", tmp_path / "d.json") == 0
     assert written(tmp_path / "d.json")["rows"] == scale["rows"]
 
-    fixed = {"ended": "done"}
-    monkeypatch.setattr("benchmarks.service.fixed_cost.measured", lambda *a: fixed)
+    monkeypatch.setattr("benchmarks.service.fixed_cost.measured", lambda *a: {"ended": "done"})
     monkeypatch.setattr("benchmarks.service.fixed_cost.page", lambda record: record["ended"])
     assert bench("service.fixed_cost", "--smoke", "--out", tmp_path / "e.json") == 0
     assert written(tmp_path / "e.json")["ended"] == "done"
 
+    monkeypatch.setattr("benchmarks.service.fixed_cost_beside.once", known("service-fixed-cost"))
+    assert bench("service.fixed_cost_beside", "--before", tmp_path, "--out", tmp_path / "h.json") == 0
+    assert [len(jobs) for jobs in written(tmp_path / "h.json")["jobs"].values()] == [3, 3]
     assert bench("service.many_times", "--times", 1, "--out", tmp_path / "f.json") == 0
     assert written(tmp_path / "f.json")["ended"] == {"done": 1}
     stuck = {"ended": "no end", "stood_at": "searching; now: search: trial 2 of 4"}
