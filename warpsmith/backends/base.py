@@ -19,6 +19,8 @@ from warpsmith.domain.specialisation import Specialisation
 from warpsmith.domain.template import ExpectedLaunch
 
 Array = NDArray[np.generic]
+BACK_ENDS = Path(__file__).resolve().parent
+"""The folder below which every header of the service's own lies."""
 
 
 class CompileWay(StrEnum):
