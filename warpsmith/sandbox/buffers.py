@@ -185,7 +185,7 @@ class WorkloadBuffers:
             if slot.plan.role is Role.INPUT:
                 slot.memory.copy_from(self._saved[slot.plan.name], slot.plan.size_bytes, slot.guard)
 
-    def refresh(self, indices: Sequence[int], cache: CacheState) -> None:
+    def refresh(self, indices: Iterable[int]) -> None:
         """Give these sets inputs that no launch had before, until `settle`. Arranged inputs and those of
         files stay."""
         if self._fresh is None:
@@ -194,8 +194,7 @@ class WorkloadBuffers:
             for slot in self._sets[index]:
                 if slot.plan.role is not Role.OUTPUT:
                     self._fresh.write(slot.plan, slot.memory, slot.guard)
-        self._refreshed.update(indices)
-        self._fresh.leave_caches(cache)
+            self._refreshed.add(index)
 
     def settle(self) -> None:
         """Give the sets that `refresh` changed their own inputs again."""

@@ -18,6 +18,7 @@ from warpsmith.sandbox.buffers import FIRST, GUARD_BYTES, WorkloadBuffers
 from warpsmith.sandbox.child import take_channel
 from warpsmith.sandbox.confine import Calls, Confinement, confine, memory_limit
 from warpsmith.sandbox.frames import Blob, Channel, Received
+from warpsmith.sandbox.fresh_inputs import OtherMemory
 from warpsmith.sandbox.messages import Json, case_from_json, plan_from_json, size_from_json, timing_from_json
 from warpsmith.sandbox.process import system_paths
 from warpsmith.sandbox.timed_launch_check import TimedWatch
@@ -109,6 +110,7 @@ class _Server:
         self._long_us: dict[tuple[int, CaseKey, LaunchSize], float] = {}
         """Times of launches that were timed before and are long, µs."""
         self._workloads: dict[CaseKey, WorkloadBuffers] = {}
+        self._other = OtherMemory(device)
         self._next = 0
 
     def serve(self) -> None:
@@ -172,6 +174,7 @@ class _Server:
         program, size = self._programs[request["handle"]], size_from_json(request["size"])
         ranges = request["ranges"]
         scratch, symbols = buffers.scratch_of(size), buffers.symbols_of(program)
+        buffers.settle()
         buffers.restore()
         symbols.write()
         filled = {}
@@ -201,37 +204,32 @@ class _Server:
         program = self._programs[request["handle"]]
         plan = timing_from_json(request["plan"])
         pairs = buffers.rotation(plan.cache, plan.apart)
+        per_sample = plan.launches
         if plan.fresh:
-            # No inputs twice in a sample.
-            pairs = pairs[: min(plan.launches, len({pair.inputs for pair in pairs}))]
+            # No inputs twice in a sample, nor in the next ones if there are sets enough.
+            sets = len({pair.inputs for pair in pairs})
+            per_sample = min(plan.launches, sets)
+            turns = 1 if buffers.in_place else min(plan.samples, sets // per_sample)
+            pairs = pairs[: turns * per_sample]
+        else:
+            buffers.settle()
         limit = plan.give_up_above_us
         size = size_from_json(request["size"])
         scratch = buffers.scratch_of(size)
         # The inputs of the last checked launch are among those that are timed.
         scratch.poison()
-        watch = TimedWatch(buffers, plan, pairs, scratch, buffers.symbols_of(program))
+        watch = TimedWatch(buffers, plan, pairs, scratch, buffers.symbols_of(program), self._other)
 
         def stop(samples: Sequence[float]) -> bool:
             return limit is not None and len(samples) >= GIVE_UP_SAMPLES and min(samples) > limit
 
         launch = (request["handle"], buffers.plan.key, size)
         known_us = self._long_us.get(launch, 0.0)
-        per_sample = len(pairs) if plan.fresh else plan.launches
         repeats = Repeats(
             watch.choose_samples, per_sample, stop, known_us, buffers.in_place, is_warm=plan.is_warm
         )
-        try:
-            samples, launches = self._device.time(
-                program,
-                [buffers.bound(pair, scratch) for pair in pairs],
-                size,
-                repeats,
-                watch,
-            )
-        except LaunchRefused:
-            buffers.settle()
-            raise
-        buffers.settle()
+        bound = [buffers.bound(pair, scratch) for pair in pairs]
+        samples, launches = self._device.time(program, bound, size, repeats, watch)
         if min(samples) >= STEADY_LAUNCH_US:
             self._long_us[launch] = min(samples)
         if not plan.fresh:

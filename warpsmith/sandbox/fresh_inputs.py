@@ -5,13 +5,27 @@ import secrets
 import numpy as np
 
 from warpsmith.backends.base import Device, Memory
-from warpsmith.domain.job import CacheState
 from warpsmith.domain.memory import DEFAULT_CACHE_BYTES
 from warpsmith.domain.plan import BufferPlan, WorkloadPlan
 from warpsmith.verify.inputs import TILE_ELEMENTS, pool_of
 
 _MOST_DISPLACED_BYTES = 256 << 20
 _WORD = b"\x5a\xc3\x96\x0f"
+
+
+class OtherMemory:
+    """Memory of a process that is written to displace everything else from the caches."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._memory: Memory | None = None
+
+    def fill_caches(self) -> None:
+        """Write it. The first write of a page is slow on CPUs, so the memory stays."""
+        if self._memory is None:
+            cache_bytes = self._device.info.limits.l2_bytes or DEFAULT_CACHE_BYTES
+            self._memory = self._device.allocate(min(2 * cache_bytes, _MOST_DISPLACED_BYTES))
+        self._memory.fill(_WORD, 0, self._memory.size_bytes // len(_WORD) * len(_WORD))
 
 
 class FreshInputs:
@@ -26,7 +40,6 @@ class FreshInputs:
         self._plan = plan
         self._variant = secrets.randbits(62) | 1 << 62
         self._pools: dict[str, tuple[Memory, int] | None] = {}
-        self._displacing: Memory | None = None
 
     def write(self, buffer: BufferPlan, memory: Memory, at: int) -> bool:
         """Fill a buffer that begins at byte `at`; False if its elements depend on each other and stay."""
@@ -39,22 +52,12 @@ class FreshInputs:
         memory.gather(source, begins, tile * size, slice(at, at + buffer.size_bytes))
         return True
 
-    def leave_caches(self, cache: CacheState) -> None:
-        """Displace what was just written from the caches, for cold timings."""
-        if cache is not CacheState.COLD:
-            return
-        if self._displacing is None:
-            cache_bytes = self._device.info.limits.l2_bytes or DEFAULT_CACHE_BYTES
-            self._displacing = self._device.allocate(min(2 * cache_bytes, _MOST_DISPLACED_BYTES))
-        words = self._displacing.size_bytes // len(_WORD) * len(_WORD)
-        self._displacing.fill(_WORD, 0, words)
-
     def free(self) -> None:
         """Free all memory."""
-        held = [pool[0] for pool in self._pools.values() if pool is not None]
-        for memory in (*held, *(() if self._displacing is None else (self._displacing,))):
-            memory.free()
-        self._pools, self._displacing = {}, None
+        for pool in self._pools.values():
+            if pool is not None:
+                pool[0].free()
+        self._pools = {}
 
     def _pool(self, buffer: BufferPlan) -> tuple[Memory, int] | None:
         if buffer.name not in self._pools:

@@ -3,10 +3,12 @@
 import secrets
 from collections.abc import Sequence
 
+from warpsmith.domain.job import CacheState
 from warpsmith.domain.memory import DISTINCT_VARIANTS
 from warpsmith.domain.plan import Family, TimingPlan
 from warpsmith.sandbox.buffers import WorkloadBuffers
 from warpsmith.sandbox.frames import Blob
+from warpsmith.sandbox.fresh_inputs import OtherMemory
 from warpsmith.sandbox.rotation import Pair, left_behind, walked
 from warpsmith.sandbox.scratch import Scratch
 from warpsmith.sandbox.symbols import Symbols
@@ -29,6 +31,7 @@ class TimedWatch:
         pairs: Sequence[Pair],
         scratch: Scratch,
         symbols: Symbols,
+        other: OtherMemory,
     ) -> None:
         self.outputs: list[Blob] = []
         self.guards: list[str] = []
@@ -39,6 +42,7 @@ class TimedWatch:
         self._buffers = buffers
         self._scratch = scratch
         self._symbols = symbols
+        self._other = other
         self.samples = plan.samples
         """Number of samples; see `choose_samples`."""
         self._plan = plan
@@ -64,8 +68,7 @@ class TimedWatch:
             self._buffers.restore(order)
             self._buffers.poison(order)
         if self._plan.fresh and sample is not None:
-            taken = dict.fromkeys(pair.inputs for pair in walked(self._pairs, sample, launches))
-            self._buffers.refresh(list(taken), self._plan.cache)
+            self._refresh(sample, launches)
         if self._check is None or sample is None:
             return
         if self._turn is None:
@@ -79,6 +82,17 @@ class TimedWatch:
         if self._check.spoiled or not self._finds_another_answer or secrets.randbits(1):
             self._buffers.spoil(self._chosen.outputs, self._check.ranges)
             self._scratch.spoil()
+
+    def _refresh(self, sample: int, launches: int) -> None:
+        """Write new inputs for as many samples as no set serves twice, if none of them has begun."""
+        # Data that launches change are restored before every sample.
+        turns = 1 if self._buffers.in_place else max(1, len(self._pairs) // launches)
+        if sample % turns:
+            return
+        coming = min(turns, self.samples - sample) * launches
+        self._buffers.refresh(dict.fromkeys(p.inputs for p in walked(self._pairs, sample, coming)))
+        if self._plan.cache is CacheState.COLD:
+            self._other.fill_caches()
 
     def after(self, sample: int) -> None:
         """See `Watch.after`."""

@@ -104,7 +104,7 @@ def test_fresh_inputs_are_of_no_earlier_launch_and_are_put_back(role: Role, elem
     before = [bytes(m.data) for m in mine]
     seen = {contents(mine[0], of)}
     for _ in range(3):
-        buffers.refresh(range(sets), CacheState.COLD)
+        buffers.refresh(range(sets))
         seen.add(contents(mine[0], of))
         now = bytes(mine[0].data)
         assert (now[:GUARD], now[-GUARD:]) == (before[0][:GUARD], before[0][-GUARD:])
@@ -126,5 +126,5 @@ def test_inputs_whose_elements_depend_on_each_other_stay() -> None:
     buffers = WorkloadBuffers(device, of, GUARD)
     memory = next(m for m in device.allocated if m.size_bytes == x.size_bytes + 2 * GUARD)
     before = bytes(memory.data)
-    buffers.refresh([0], CacheState.HOT)
+    buffers.refresh([0])
     assert bytes(memory.data) == before

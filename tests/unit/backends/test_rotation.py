@@ -1,6 +1,7 @@
 """Which inputs and outputs timed launches get, and what outputs hold before."""
 
 import itertools
+from collections.abc import Iterable
 from typing import Any, cast
 
 import numpy as np
@@ -77,7 +78,8 @@ def test_before_every_sample_in_place_all_sets_are_restored_and_those_launched_n
 ) -> None:
     buffers, pairs = InPlaceBuffers(), rotation(8, apart=False)
     plan, symbols = TimingPlan(CacheState.COLD, samples=9), Symbols(cast("Any", None), (), cast("Any", None))
-    watch = TimedWatch(cast("Any", buffers), plan, pairs, cast("Any", None), symbols)
+    nothing: Any = None
+    watch = TimedWatch(cast("Any", buffers), plan, pairs, nothing, symbols, nothing)
     watch.before(None, 1)
     for sample in range(9):
         watch.before(sample, launches)
@@ -87,3 +89,60 @@ def test_before_every_sample_in_place_all_sets_are_restored_and_those_launched_n
     assert all(sorted(order) == list(range(8)) for order in buffers.restored)
     assert buffers.spoiled == buffers.restored
     assert len(buffers.restored) == 10
+
+
+class FreshBuffers(InPlaceBuffers):
+    """Remembers which sets have inputs that no launch had."""
+
+    def __init__(self, *, in_place: bool) -> None:
+        super().__init__()
+        self.in_place = in_place
+        self.new: set[int] = set()
+        self.times = 0
+
+    def restore(self, indices: list[int]) -> None:
+        self.new -= set(indices)
+
+    def refresh(self, indices: Iterable[int]) -> None:
+        self.new |= set(indices)
+        self.times += 1
+
+
+class Caches:
+    """Counts how often they are filled with something else."""
+
+    filled = 0
+
+    def fill_caches(self) -> None:
+        """See `OtherMemory`."""
+        self.filled += 1
+
+
+@pytest.mark.parametrize(
+    ("in_place", "sets", "launches", "times"),
+    [
+        (False, 24, 8, 1),
+        (False, 16, 8, 2),
+        (False, 8, 8, 3),
+        (False, 2, 1, 2),
+        (True, 24, 8, 3),
+        (True, 8, 8, 3),
+    ],
+)
+@pytest.mark.parametrize("cache", list(CacheState))
+def test_no_launch_of_a_block_has_inputs_of_an_earlier_one(
+    in_place: bool, sets: int, launches: int, times: int, cache: CacheState
+) -> None:
+    buffers, pairs, caches = FreshBuffers(in_place=in_place), rotation(sets, apart=False), Caches()
+    plan = TimingPlan(cache, samples=3, launches=launches, fresh=True)
+    nothing: Any = None
+    symbols = Symbols(nothing, (), nothing)
+    watch = TimedWatch(cast("Any", buffers), plan, pairs, nothing, symbols, cast("Any", caches))
+    for sample in range(3):
+        watch.before(sample, launches)
+        launched = {pair.inputs for pair in walked(pairs, sample, launches)}
+        assert launched <= buffers.new
+        buffers.new -= launched
+    assert buffers.times == times
+    assert caches.filled == (times if cache is CacheState.COLD else 0)
+    assert not buffers.new, "none is written in vain"
