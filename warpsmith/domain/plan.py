@@ -237,6 +237,8 @@ LEAST_SAMPLES = 3
 STEADY_LAUNCH_US = 0.5e6
 """Launch time in µs above which a launch that was timed once needs no other launch before its next timing:
 what caches, clocks and page faults cost is negligible."""
+LONG_LAUNCH_US = 2000.0
+"""The same for cold timings right after others: clocks are up, and every launch finds caches cold."""
 LONGEST_S = 6.0
 """Time in seconds beyond which the least number of samples is no longer enforced."""
 

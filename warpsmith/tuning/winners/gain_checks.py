@@ -28,6 +28,8 @@ LEAST_FRESH_PAIRS = 3
 FRESH_SAMPLES = 3
 FRESH_LAUNCHES = 8
 """Launches of a sample with new inputs, each with others; fewer if one takes long."""
+FRESH_S = 0.1
+"""Seconds of launches that suffice for a block with new inputs: long launches vary little."""
 FRESH_SAMPLE_US = 2000.0
 """Length in µs from which a sample gains nothing from further launches."""
 MOST_BY_CACHES = 1.5
@@ -66,7 +68,7 @@ def fresh_plan(cache: CacheState, launch_us: float) -> TimingPlan:
         launch_us: time of a launch, µs.
     """
     launches = max(1, min(FRESH_LAUNCHES, int(FRESH_SAMPLE_US / max(launch_us, 1.0))))
-    return TimingPlan(cache, FRESH_SAMPLES, launches, enough_s=0.5, least=1, is_warm=True, fresh=True)
+    return TimingPlan(cache, FRESH_SAMPLES, launches, enough_s=FRESH_S, least=1, is_warm=True, fresh=True)
 
 
 @dataclass(frozen=True)
