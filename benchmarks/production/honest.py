@@ -1,11 +1,13 @@
 """Are templates of production kernels accepted, in whatever configuration? Each is honest, so each must be.
 
-    python -m benchmarks.production.honest --jobs-dir DIR [--drawn 2] [--processes 4] [--out DIR]
+    python -m benchmarks.production.honest --jobs-dir DIR [--drawn 2] [--rounds 1] [--processes 4]
 
 Every job file of DIR (see `benchmarks.production.jobs`) is cut to its smallest workload. Its template by
 the rules goes through the whole acceptance procedure, as a first-time trial and as a winner, with its
 defaults and with configurations drawn from the whole space. A refusal is a fault
-of ours: a rule is wrong, or a check. Writes `honest.json` and `honest.md`.
+of ours: a rule is wrong, or a check. Configurations with fast arithmetic are counted apart: they are less
+exact than the kernel, and whether they are exact enough is for the checks to say. Writes `honest.json` and
+`honest.md`.
 """
 
 import argparse
@@ -37,6 +39,8 @@ PAIRS = 4
 """Paired processes of a winner's comparison: enough for its checks, and no figure is reported."""
 NO_ROOM = "too many resources requested"
 """The driver's words for a block that needs more registers than there are: known only once it is compiled."""
+FAST_MATH = "WS_FAST_MATH"
+"""The parameter of arithmetic that is less exact."""
 RUN_TIMEOUT_S = 20.0
 """Deadline of one launch or timing, on a device that several processes share."""
 
@@ -98,8 +102,10 @@ def page(record: Row) -> str:
         f"{record['device']}, {record['driver']}, commit {record['commit']}, {record['when']}. "
         f"`{record['command']}`",
         "",
-        f"- Kernels: {len({r['job'] for r in rows})}; not begun: {len(record['not_begun'])}.",
-        f"- Configurations that are refused: {in_words(record['refused'])}.",
+        f"- Kernels: {len({r['job'] for r in rows})}, rounds: {record['rounds']}; tries that did not begin: "
+        f"{len(record['not_begun'])}.",
+        f"- Exact configurations that are refused: {in_words(record['refused'])}.",
+        f"- Configurations with fast arithmetic that are refused: {in_words(record['refused_fast'])}.",
         f"- Configurations that the device has no room for, out of these: {record['no_room']}.",
         "",
         "| kernel | tried | refused | the first refusal |",
@@ -110,7 +116,10 @@ def page(record: Row) -> str:
         refused = [r for r in of if not r["accepted"]]
         why = f"{refused[0]['layer']}: {refused[0]['reason'][:200]}".replace("|", "/") if refused else ""
         lines.append(f"| {name} | {len(of)} | {len(refused)} | {' '.join(why.split())} |")
-    return "\n".join([*lines, *(f"| {name} | not begun | | |" for name in record["not_begun"])]) + "\n"
+    return (
+        "\n".join([*lines, *(f"| {name} | not begun | | |" for name in sorted(set(record["not_begun"])))])
+        + "\n"
+    )
 
 
 def run(paths: Sequence[Path], drawn: int, processes: int, seconds: float) -> tuple[list[Row], list[str]]:
@@ -135,21 +144,33 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs-dir", type=Path, required=True)
     parser.add_argument("--drawn", type=int, default=2, help="configurations beside the defaults")
+    parser.add_argument("--rounds", type=int, default=1, help="times that each job is tried")
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=36_000, help="no job begins after that")
     parser.add_argument("--out", type=record_folder, default=RESULTS / "production")
     arguments = parser.parse_args()
     paths = sorted(p for p in arguments.jobs_dir.iterdir() if p.suffix in (".json", ".yaml"))
-    rows, left = run(paths, arguments.drawn, arguments.processes, arguments.seconds)
+    rows, left = run(paths * arguments.rounds, arguments.drawn, arguments.processes, arguments.seconds)
     device = first_device(load_job(paths[0]).kernel.backend)
-    refused = share(sum(not r["accepted"] for r in rows), len(rows))
+    refused, refused_fast = (refusals([r for r in rows if is_fast(r) is fast]) for fast in (False, True))
     record = where(device, "python -m benchmarks.production.honest " + " ".join(sys.argv[1:]))
     no_room = sum(NO_ROOM in r["reason"] for r in rows)
-    record |= {"refused": refused, "no_room": no_room, "not_begun": sorted(left), "rows": rows}
+    record |= {"rounds": arguments.rounds, "refused": refused, "refused_fast": refused_fast}
+    record |= {"no_room": no_room, "not_begun": sorted(left), "rows": rows}
     (arguments.out / "honest.json").write_text(json.dumps(record, indent=1) + "\n")
     (arguments.out / "honest.md").write_text(page(record))
     print(page(record))
     return 1 if refused["hits"] > no_room else 0
+
+
+def is_fast(row: Row) -> bool:
+    """Whether a configuration has fast arithmetic."""
+    return bool(row["configuration"].get(FAST_MATH))
+
+
+def refusals(rows: Sequence[Row]) -> Row:
+    """The share of the rows that is refused."""
+    return share(sum(not r["accepted"] for r in rows), len(rows))
 
 
 if __name__ == "__main__":

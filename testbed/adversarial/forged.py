@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.memory import GuardZones
 from warpsmith.domain.plan import CaseKey, Compiled, TimingPlan, WorkloadPlan
 from warpsmith.tuning.ports import DeviceOpener, DevicePort
 from warpsmith.verify.run_report import Ranges, RunReport, Timed
@@ -35,8 +36,8 @@ class ForgedDevice:
     forged: dict[int, Callable[[Times], Times]] = field(default_factory=dict)
     """What is reported, by handle."""
 
-    def prepare(self, plan: WorkloadPlan, *, small_guards: bool = False) -> None:
-        self.device.prepare(plan, small_guards=small_guards)
+    def prepare(self, plan: WorkloadPlan, guards: GuardZones | None = None) -> None:
+        self.device.prepare(plan, guards)
 
     def release(self, case: CaseKey) -> None:
         self.device.release(case)

@@ -40,7 +40,9 @@ def test_the_page_counts_what_was_refused() -> None:
     shown = page(
         {
             **where,
+            "rounds": 1,
             "refused": refused,
+            "refused_fast": {**refused, "hits": 0, "of": 0},
             "no_room": 0,
             "not_begun": ["m"],
             "rows": [row, {**row, "accepted": True}],
@@ -48,4 +50,5 @@ def test_the_page_counts_what_was_refused() -> None:
     )
     assert "| k | 2 | 1 | check: y is / wrong |" in shown
     assert "1 of 2 (50.0 %" in shown
+    assert "with fast arithmetic that are refused: none run" in shown
     assert "| m | not begun | | |" in shown

@@ -12,6 +12,7 @@ from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Job, Workload
 from warpsmith.domain.launch_size import launch_size
+from warpsmith.domain.memory import GuardZones
 from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.plan import BufferPlan, Family
 from warpsmith.domain.template import Template
@@ -111,10 +112,71 @@ def test_where_the_user_s_kernel_keeps_to_its_buffers_a_candidate_must(
 def test_the_least_number_that_is_added_changes_small_guard_words(dtype: Dtype) -> None:
     buffer = BufferPlan("y", dtype, Role.INOUT, (8,), None)
     least = float(ml_dtypes.finfo(numpy_dtype(dtype)).smallest_subnormal)  # type: ignore[no-untyped-call]
-    for zone in canary_pair(buffer, 4096, small=True):
+    for zone in canary_pair(buffer, GuardZones(small=True)):
         words = widened(np.frombuffer(zone, numpy_dtype(dtype)))
         assert (words != 0).all()
         assert (words > 0).any()
         assert (words < 0).any()
         after = (words + least).astype(numpy_dtype(dtype))
         assert (widened(after) != words).all()
+
+
+ROWS, WIDTH, ROW = 8, 256, 6
+"""The kernel fills one row whose index does not follow the extents."""
+
+
+def one_row() -> Job:
+    """A job that is right wherever the seventh row is there, and is its own reference."""
+    source = (
+        "__kernel void f(__global float *y, __global const float *x, const int width, const int row) {\n"
+        "  const int i = get_global_id(0);\n  if (i < width) y[row * width + i] = x[i];\n}\n"
+    )
+    fields = adding(ADDS).model_dump()
+    kernel = fields["kernel"] | {
+        "source": source,
+        "arguments": [
+            {"name": "y", "dtype": "float32", "role": "inout", "shape": ["rows", "width"]},
+            {"name": "x", "dtype": "float32", "role": "input", "shape": ["width"]},
+            {"name": "width", "dtype": "int32", "role": "scalar", "value": "width"},
+            {"name": "row", "dtype": "int32", "role": "scalar", "value": f"{ROW} + 0 * rows"},
+        ],
+        "launch": {"grid": [f"ceil_div(width, {BLOCK})"], "block": [str(BLOCK)]},
+    }
+    workloads = [{"dimensions": {"rows": ROWS, "width": WIDTH}}]
+    return Job.model_validate(
+        fields | {"kernel": kernel, "workloads": workloads, "reference": {"kind": "kernel"}}
+    )
+
+
+def test_a_shape_at_which_the_user_s_kernel_writes_rows_outside_is_fair_to_nobody(
+    opencl_info: DeviceInfo, pool: CompilePool
+) -> None:
+    with tuned(one_row(), opencl_info, pool) as session:
+        rows = [c.dimensions["rows"] for c in session.baseline.cases]
+        assert min(rows) > ROW
+        assert max(rows) > ROWS
+
+
+SMALL_BLOCK = 16
+"""Shapes by lot are often multiples of it."""
+
+
+def whole_blocks() -> Job:
+    """A job whose grid leaves out what is no whole block, and that is its own reference."""
+    source = "__kernel void scale(__global const float* x, __global float* y, const int n) {\n"
+    source += "  const int i = get_global_id(0);\n  if (i < n) y[i] = 2.0f * x[i];\n}\n"
+    fields = scale_job().model_dump()
+    launch = {"grid": [f"n // {SMALL_BLOCK}"], "block": [str(SMALL_BLOCK)]}
+    fields["kernel"] |= {"source": source, "launch": launch}
+    changes = {"parameters": [], "reference": {"kind": "kernel"}}
+    return Job.model_validate(fields | changes | {"workloads": [{"dimensions": {"n": LISTED}}]})
+
+
+def test_a_shape_of_which_the_user_s_kernel_leaves_a_part_is_fair_to_nobody(
+    opencl_info: DeviceInfo, pool: CompilePool
+) -> None:
+    """What both launches left would set the scale, and with it the tolerance."""
+    with tuned(whole_blocks(), opencl_info, pool) as session:
+        shapes = [c.dimensions["n"] for c in session.baseline.cases]
+        assert any(n != LISTED for n in shapes)
+        assert all(n % SMALL_BLOCK == 0 for n in shapes)

@@ -23,6 +23,7 @@ import numpy as np
 
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
 from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.memory import GuardZones
 from warpsmith.domain.outcome import CompileFacts, Rejected, Stage
 from warpsmith.domain.plan import CaseKey, Compiled, TimingPlan, TimingSamples, WorkloadPlan
 from warpsmith.domain.space import configuration_key
@@ -157,7 +158,7 @@ class ReplayDevice:
     _plans: dict[CaseKey, WorkloadPlan] = field(default_factory=dict)
     _loaded: list[float] = field(default_factory=list)
 
-    def prepare(self, plan: WorkloadPlan, *, small_guards: bool = False) -> None:
+    def prepare(self, plan: WorkloadPlan, guards: GuardZones | None = None) -> None:
         """See `DevicePort.prepare`."""
         self._plans[plan.key] = plan
 

@@ -89,7 +89,7 @@ def _found(session: "DeviceSession") -> Iterator[Finding]:
 
 def _refused(job: Job, checked: Rejected) -> Finding:
     """The finding for a launch that left something wrong."""
-    from warpsmith.tuning.session.mismatch_causes import UNWRITTEN
+    from warpsmith.tuning.session.unwritten import UNWRITTEN
 
     words = f"{checked.reason} ({checked.workload})"
     if UNWRITTEN in checked.reason:

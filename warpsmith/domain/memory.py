@@ -11,6 +11,11 @@ from warpsmith.domain.job import Job, NumpyReference, Workload
 from warpsmith.domain.plan import WorkloadPlan
 from warpsmith.errors import ExpressionError, InvalidInput
 
+GUARD_BYTES = 4096
+WIDE_GUARDS = 4
+"""Size of wide guard zones, as a multiple of all buffers of a workload."""
+MOST_GUARD_BYTES = 8 << 20
+
 MAX_SETS = 64
 """Limit on the buffer sets over which the timed launches of one workload rotate."""
 DISTINCT_VARIANTS = 4
@@ -30,6 +35,17 @@ REPORTS = 2
 """Copies of the outputs that are read back: of a checked launch and of its repetition."""
 WIDE_BYTES = 8
 """Bytes per element in a reference, which computes in float64 or in the widest integer type."""
+
+
+@dataclass(frozen=True)
+class GuardZones:
+    """Memory before and behind each buffer, which no launch may change."""
+
+    size_bytes: int = GUARD_BYTES
+    """Of each of the two; 0: there are none."""
+    small: bool = False
+    """Those of floats that are written hold subnormal numbers, which show an addition of whatever size, and
+    hide a read."""
 
 
 @dataclass(frozen=True)
@@ -235,3 +251,14 @@ def _gb(size_bytes: int) -> str:
 def redrawn_cheaply(plan: WorkloadPlan) -> bool:
     """Whether a timed launch of a workload may get other inputs than the others."""
     return sum(b.size_bytes for b in plan.buffers if b.role is not Role.OUTPUT) <= REDRAW_BYTES
+
+
+def wide_zones(plan: WorkloadPlan, *, small: bool) -> GuardZones:
+    """Guard zones that show a write some rows outside a buffer, where usual ones end.
+
+    Args:
+        small: see `GuardZones`.
+    """
+    total = sum(b.size_bytes for b in plan.buffers)
+    wide = min(MOST_GUARD_BYTES, WIDE_GUARDS * total) // GUARD_BYTES * GUARD_BYTES
+    return GuardZones(max(GUARD_BYTES, wide), small)

@@ -14,6 +14,7 @@ from warpsmith.domain.memory import (
     DEFAULT_CACHE_BYTES,
     DISTINCT_VARIANTS,
     MAX_SETS,
+    GuardZones,
     cold_sets,
     redrawn_cheaply,
 )
@@ -29,8 +30,8 @@ from warpsmith.sandbox.symbols import Symbols
 from warpsmith.verify.dtypes import numpy_dtype
 from warpsmith.verify.inputs import TILE_ELEMENTS, Tiles, draw_buffer, tiles_of
 
-GUARD_BYTES = 4096
 SPOT_BYTES = 64 << 10
+USUAL_GUARDS = GuardZones()
 FIRST = Pair(0, 0)
 """Buffer sets of checked launches."""
 
@@ -58,20 +59,12 @@ class WorkloadBuffers:
     Set 0 serves checked launches. Cold timing rotates over all sets, hot timing over few.
 
     Args:
-        small_guards: see `canary_pair`.
+        guards: of every buffer; images have none.
     """
 
-    def __init__(
-        self,
-        device: Device,
-        plan: WorkloadPlan,
-        guard_bytes: int = GUARD_BYTES,
-        *,
-        small_guards: bool = False,
-    ) -> None:
+    def __init__(self, device: Device, plan: WorkloadPlan, guards: GuardZones = USUAL_GUARDS) -> None:
         self.plan = plan
-        self._guard = guard_bytes
-        self._small_guards = small_guards
+        self._guards = guards
         self._device = device
         self._inputs: dict[tuple[str, Family, int], Array] = {}
         self._pools: dict[tuple[str, Family, int], Tiles | None] = {}
@@ -80,8 +73,8 @@ class WorkloadBuffers:
         self._bound: dict[Pair, list[Bound]] = {}
         self._fresh: FreshInputs | None = None
         self._refreshed: set[int] = set()
-        self._scratch = Scratch(device, (), (), guard_bytes)
-        self._tables = AddressTables(device, plan.tables, guard_bytes)
+        self._scratch = Scratch(device, (), (), guards.size_bytes)
+        self._tables = AddressTables(device, plan.tables, guards.size_bytes)
         self._sets: list[list[_Slot]] = [self._allocate(0)]
         self._pristine: list[dict[str, Memory]] = [self._keep_pristine(0)]
 
@@ -126,7 +119,9 @@ class WorkloadBuffers:
         if self._scratch.sizes_bytes != size.scratch_bytes:
             self._scratch.free()
             self._bound.clear()
-            self._scratch = Scratch(self._device, self.plan.scratch, size.scratch_bytes, self._guard)
+            self._scratch = Scratch(
+                self._device, self.plan.scratch, size.scratch_bytes, self._guards.size_bytes
+            )
         return self._scratch
 
     def symbols_of(self, program: Program) -> Symbols:
@@ -308,9 +303,9 @@ class WorkloadBuffers:
     def _allocate(self, index: int) -> list[_Slot]:
         slots = []
         for buffer in self.plan.allocated:
-            guard = self._guard if buffer.image is None else 0
-            slot = _Slot(buffer, self._reserve(buffer), canary_pair(buffer, guard, small=self._small_guards))
-            if guard:
+            guards = self._guards if buffer.image is None else GuardZones(0)
+            slot = _Slot(buffer, self._reserve(buffer), canary_pair(buffer, guards))
+            if slot.guard:
                 slot.memory.write(np.frombuffer(slot.canaries[0], np.uint8), 0)
                 slot.memory.write(np.frombuffer(slot.canaries[1], np.uint8), slot.end)
             slots.append(slot)
@@ -334,7 +329,7 @@ class WorkloadBuffers:
         """Memory for a buffer with its guard zones, or for an image."""
         if buffer.image is not None:
             return self._device.allocate_image(buffer)
-        return self._device.allocate(buffer.size_bytes + 2 * self._guard)
+        return self._device.allocate(buffer.size_bytes + 2 * self._guards.size_bytes)
 
     def _keep_pristine(self, index: int) -> dict[str, Memory]:
         kept: dict[str, Memory] = {}

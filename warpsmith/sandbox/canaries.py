@@ -6,33 +6,43 @@ import numpy as np
 
 from warpsmith.domain.argument import Role
 from warpsmith.domain.dtype import Dtype
+from warpsmith.domain.memory import GuardZones
 from warpsmith.domain.plan import BufferPlan
 from warpsmith.verify.dtypes import narrowed, smallest_normal
 
 WRITTEN = (Role.OUTPUT, Role.INOUT)
+DRAWN_BYTES = 64 << 10
+"""Bytes of a zone that are drawn."""
 LEAST, MOST = 0.5, 2.0
 """Size of the numbers behind a written buffer of floats."""
 LEAST_PART = 0.25
 """Least size of small numbers, in units of the type's smallest normal number: no type rounds it to zero."""
 
 
-def canary_pair(buffer: BufferPlan, guard_bytes: int, *, small: bool = False) -> tuple[bytes, bytes]:
+def canary_pair(buffer: BufferPlan, guards: GuardZones) -> tuple[bytes, bytes]:
     """Contents of the zones before and behind a buffer.
 
     A kernel may add to what lies there. Not-a-number and large numbers would stay as they are, and whether a
     shape is right would be luck. So floats that are written have numbers of the size of common values.
+    Small ones are subnormal: any number that is added changes them, and hardly one that is stored equals
+    them. But a read of them is like one of zeros, and is not seen.
 
-    Args:
-        small: such floats have subnormal numbers instead. Any number that is added changes them, and hardly
-            one that is stored equals them. But a read of them is like one of zeros, and is not seen.
+    In a wide zone the same bytes are repeated.
     """
+    size_bytes = guards.size_bytes
+    drawn_bytes = min(size_bytes, DRAWN_BYTES)
     signed_float = buffer.dtype.is_float and buffer.dtype is not Dtype.FLOAT8_E8M0FNU
     if buffer.role not in WRITTEN or not signed_float:
-        return secrets.token_bytes(guard_bytes), secrets.token_bytes(guard_bytes)
+        before, behind = secrets.token_bytes(drawn_bytes), secrets.token_bytes(drawn_bytes)
+        return _filled(before, size_bytes), _filled(behind, size_bytes)
     normal = smallest_normal(buffer.dtype)
-    least, most = (LEAST_PART * normal, normal) if small else (LEAST, MOST)
-    before, behind = (_numbers(buffer.dtype, guard_bytes, least, most) for _ in range(2))
-    return before, behind
+    least, most = (LEAST_PART * normal, normal) if guards.small else (LEAST, MOST)
+    before, behind = (_numbers(buffer.dtype, drawn_bytes, least, most) for _ in range(2))
+    return _filled(before, size_bytes), _filled(behind, size_bytes)
+
+
+def _filled(drawn: bytes, size_bytes: int) -> bytes:
+    return drawn if len(drawn) == size_bytes else (drawn * -(-size_bytes // len(drawn)))[:size_bytes]
 
 
 def _numbers(dtype: Dtype, count_bytes: int, least: float, most: float) -> bytes:

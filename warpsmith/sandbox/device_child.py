@@ -12,10 +12,11 @@ from warpsmith.backends.registry import backend_module
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import CacheState
 from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.memory import GuardZones
 from warpsmith.domain.outcome import CompileFacts
 from warpsmith.domain.plan import LONG_LAUNCH_US, STEADY_LAUNCH_US, CaseKey, Compiled
 from warpsmith.errors import Unavailable
-from warpsmith.sandbox.buffers import FIRST, GUARD_BYTES, WorkloadBuffers
+from warpsmith.sandbox.buffers import FIRST, WorkloadBuffers
 from warpsmith.sandbox.child import take_channel
 from warpsmith.sandbox.confine import Calls, Confinement, confine, memory_limit
 from warpsmith.sandbox.frames import Blob, Channel, Received
@@ -55,7 +56,7 @@ def main(argument: dict[str, Any]) -> None:
         return
     device.apart |= watched
     channel.send({"ready": True, "confined": confined})
-    _Server(channel, device, 0 if watched else GUARD_BYTES).serve()
+    _Server(channel, device, guarded=not watched).serve()
     device.close()
 
 
@@ -103,9 +104,9 @@ def _confine(backend: Backend, private: Path, memory_bytes: int) -> bool:
 
 
 class _Server:
-    def __init__(self, channel: Channel, device: Device, guard_bytes: int) -> None:
+    def __init__(self, channel: Channel, device: Device, *, guarded: bool) -> None:
         self._channel = channel
-        self._guard_bytes = guard_bytes
+        self._guarded = guarded
         self._device = device
         self._programs: dict[int, Program] = {}
         self._long_us: dict[tuple[int, CaseKey, LaunchSize], float] = {}
@@ -146,8 +147,8 @@ class _Server:
     def _prepare(self, request: Json, blobs: Sequence[Received]) -> tuple[Json, list[Blob]]:
         plan = plan_from_json(request["plan"])
         self._drop(plan.key)
-        small = bool(request["small_guards"])
-        buffers = WorkloadBuffers(self._device, plan, self._guard_bytes, small_guards=small)
+        guards = GuardZones(**request["guards"]) if self._guarded else GuardZones(0)
+        buffers = WorkloadBuffers(self._device, plan, guards)
         self._workloads[plan.key] = buffers
         return {}, []
 

@@ -5,7 +5,7 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,6 +14,7 @@ from warpsmith.child_environment import child_environment, preloads
 from warpsmith.domain.argument import Role
 from warpsmith.domain.device import Backend, DeviceInfo, lacking
 from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.memory import GuardZones
 from warpsmith.domain.plan import CaseKey, Compiled, TimingPlan, TimingSamples, WorkloadPlan
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.sandbox import spare_children
@@ -190,10 +191,10 @@ class ChildDevice:
         self._send({"do": "open"}, OPEN_TIMEOUT_S)
         self._asked_to_open = True
 
-    def prepare(self, plan: WorkloadPlan, *, small_guards: bool = False) -> None:
+    def prepare(self, plan: WorkloadPlan, guards: GuardZones | None = None) -> None:
         """See `DevicePort.prepare`."""
         total = sum(b.size_bytes for b in plan.buffers if b.role is not Role.OUTPUT)
-        request = {"do": "prepare", "plan": plan_to_json(plan), "small_guards": small_guards}
+        request = {"do": "prepare", "plan": plan_to_json(plan), "guards": asdict(guards or GuardZones())}
         self._ask(request, self._long(total))
         self._plans[plan.key] = plan
 

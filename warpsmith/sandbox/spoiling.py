@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warpsmith.backends.base import Memory
 
@@ -11,6 +12,9 @@ JOINED_BYTES = 4 << 20
 """Size in bytes up to which a buffer is read in one piece, however few of its elements are needed."""
 SCRATCH_CHUNKS = 128
 """Limit on the pieces into which a range is cut before a random half of them is overwritten."""
+COIN_ONE_IN = 3
+"""One in so many spoilings of a buffer that is read in one piece overwrites each element by a coin of its
+own: where a kernel leaves marks beside elements, some marks are then left without their elements."""
 SCRATCH_ELEMENTS = 64
 """Least number of elements of such a piece."""
 SCRATCH_SINGLES = 16
@@ -35,7 +39,8 @@ def spoil(
         spans: half-open ranges of elements.
         likely: overwrite with other elements of the buffer, which look like results, instead of noise.
     """
-    pieces = list(_pieces(spans))
+    by_coin = not likely and size_bytes <= JOINED_BYTES and secrets.randbelow(COIN_ONE_IN) == 0
+    pieces = list(spans if by_coin else _pieces(spans))
     longest = max(stop - start for start, stop in pieces) * element_bytes
     if likely and size_bytes > longest:
         from_elsewhere = secrets.randbelow((size_bytes - longest) // element_bytes + 1) * element_bytes
@@ -45,11 +50,19 @@ def spoil(
     if size_bytes <= JOINED_BYTES:
         data = np.frombuffer(memory.read(at, size_bytes), np.uint8).copy()
         for start, stop in pieces:
-            data[start * element_bytes : stop * element_bytes] = noise[: (stop - start) * element_bytes]
+            size = (stop - start) * element_bytes
+            elements = data[start * element_bytes : stop * element_bytes].reshape(-1, element_bytes)
+            taken = _coins(stop - start) if by_coin else slice(None)
+            elements[taken] = noise[:size].reshape(-1, element_bytes)[taken]
         memory.write(data, at)
         return
     for start, stop in pieces:
         memory.write(noise[: (stop - start) * element_bytes], at + start * element_bytes)
+
+
+def _coins(count: int) -> NDArray[np.bool_]:
+    drawn = np.frombuffer(secrets.token_bytes(-(-count // 8)), np.uint8)
+    return np.unpackbits(drawn, count=count).astype(np.bool_)
 
 
 def fill_with_poison(memory: Memory, at: int, size_bytes: int) -> bytes:

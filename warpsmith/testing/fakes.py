@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.memory import GuardZones
 from warpsmith.domain.outcome import CompileFacts, Outcome, Rejected, Stage
 from warpsmith.domain.plan import CaseKey, Compiled, Family, TimingPlan, TimingSamples, WorkloadPlan
 from warpsmith.domain.space import Configuration, configuration_key
@@ -65,7 +66,7 @@ class FakeDevice:
     gives_up: bool = False
     """Whether a timing heeds `TimingPlan.give_up_above_us`."""
 
-    def prepare(self, plan: WorkloadPlan, *, small_guards: bool = False) -> None:
+    def prepare(self, plan: WorkloadPlan, guards: GuardZones | None = None) -> None:
         """See `DevicePort.prepare`."""
         self.plans[plan.key] = plan
 

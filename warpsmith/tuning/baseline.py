@@ -36,9 +36,9 @@ from warpsmith.tuning.checks.trivial_answers import (
 from warpsmith.tuning.own_noise import OwnNoise
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
-from warpsmith.tuning.session.mismatch_causes import UNWRITTEN
 from warpsmith.tuning.session.output_checks import kept_variables
 from warpsmith.tuning.session.session_ports import Case
+from warpsmith.tuning.session.unwritten import UNWRITTEN
 from warpsmith.tuning.tasks import BaselineResult, CheckedCase
 from warpsmith.tuning.timing.ceilings import ceilings_of, ceilings_s
 from warpsmith.tuning.timing.energy import counts_energy, metered

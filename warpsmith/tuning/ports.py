@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 
 from warpsmith.domain.device import Ceilings, DeviceInfo
 from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.memory import GuardZones
 from warpsmith.domain.outcome import Conditions, Outcome, Rejected
 from warpsmith.domain.plan import CaseKey, Compiled, TimingPlan, WorkloadPlan
 from warpsmith.domain.space import Configuration
@@ -33,12 +34,11 @@ class DevicePort(Protocol):
 
     info: DeviceInfo
 
-    def prepare(self, plan: WorkloadPlan, *, small_guards: bool = False) -> None:
+    def prepare(self, plan: WorkloadPlan, guards: GuardZones | None = None) -> None:
         """Allocate and fill the buffer sets of a plan; replaces those held under the same key.
 
         Args:
-            small_guards: guard zones of floats that are written hold subnormal numbers, which show an
-                addition of whatever size, and hide a read.
+            guards: None: the usual ones.
         """
         ...
 

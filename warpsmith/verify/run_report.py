@@ -33,8 +33,7 @@ class RunReport:
     changed_globals: tuple[str, ...] = ()
     """Device variables that differ from their values after loading."""
     poison: Mapping[str, bytes] = field(default_factory=dict)
-    """The repeated four bytes that outputs held before the launch, by name; empty if they were not filled.
-    Used in messages only."""
+    """The repeated four bytes that outputs held before the launch, by name; empty if they were not filled."""
 
     def where_repeated(self, name: str, elements: Array) -> Array:
         """Those of an output's elements that the second launch brought back as well."""

@@ -24,6 +24,7 @@ from warpsmith.domain.kernel import Kernel
 from warpsmith.domain.launch_size import LaunchSize
 from warpsmith.domain.layout import struct_extent
 from warpsmith.domain.layout_checks import layout_checks
+from warpsmith.domain.memory import GuardZones
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import BufferPlan, Compiled, plan_workload
 from warpsmith.sandbox.binding import AddressTables, bind
@@ -208,7 +209,7 @@ def test_every_byte_of_the_parameters() -> None:
     job = every_kind()
     plan = plan_workload(job.kernel, job.workloads[0], {}, seed=1)
     device = host()
-    buffers = WorkloadBuffers(device, plan, 64)
+    buffers = WorkloadBuffers(device, plan, GuardZones(64))
     bound = buffers.bound(Pair(0, 0), buffers.scratch_of(LaunchSize((1, 1, 1), (1, 1, 1))))
     memory = {b.name: s.memory.address + 64 for b, s in zip(plan.buffers, buffers._sets[0], strict=True)}
     tables = [s for s in device.allocated if s.size_bytes in (2 * 8 + 128, 3 * 8 + 128)]

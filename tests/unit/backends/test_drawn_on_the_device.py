@@ -8,6 +8,7 @@ from warpsmith.domain.argument import Role
 from warpsmith.domain.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import CacheState
+from warpsmith.domain.memory import GuardZones
 from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.sandbox.buffers import WorkloadBuffers
 from warpsmith.verify.inputs import POOL_ELEMENTS, TILE_ELEMENTS, draw_buffer, tiles_of
@@ -30,7 +31,7 @@ def contents(memory: Stretch, of: WorkloadPlan) -> bytes:
 @pytest.mark.parametrize("role", [Role.INPUT, Role.INOUT])
 def test_the_device_has_what_the_host_would_have_drawn(dtype: Dtype, role: Role) -> None:
     device, of = host(), plan(dtype, role)
-    buffers = WorkloadBuffers(device, of, GUARD)
+    buffers = WorkloadBuffers(device, of, GuardZones(GUARD))
     buffers.rotation(CacheState.COLD)
     kept = [m for m in device.allocated if m.size_bytes == of.buffers[0].size_bytes + 2 * GUARD]
     for variant, memory in enumerate(m for m in kept if not m.is_free):
@@ -46,7 +47,7 @@ def test_the_device_has_what_the_host_would_have_drawn(dtype: Dtype, role: Role)
 @pytest.mark.parametrize("at", [0, TILE_ELEMENTS, ELEMENTS // 2, ELEMENTS - 1])
 def test_a_changed_element_is_seen_wherever_it_is(at: int) -> None:
     device, of = host(), plan(Dtype.FLOAT16)
-    buffers = WorkloadBuffers(device, of, GUARD)
+    buffers = WorkloadBuffers(device, of, GuardZones(GUARD))
     memory = next(m for m in device.allocated if m.size_bytes == of.buffers[0].size_bytes + 2 * GUARD)
     assert buffers.changed_inputs(whole=True) == []
     assert buffers.changed_inputs(whole=False) == []
@@ -57,7 +58,7 @@ def test_a_changed_element_is_seen_wherever_it_is(at: int) -> None:
 def test_spots_see_the_first_and_the_last_elements() -> None:
     for at in (0, ELEMENTS - 1):
         device, of = host(), plan(Dtype.FLOAT16)
-        buffers = WorkloadBuffers(device, of, GUARD)
+        buffers = WorkloadBuffers(device, of, GuardZones(GUARD))
         memory = next(m for m in device.allocated if m.size_bytes == of.buffers[0].size_bytes + 2 * GUARD)
         memory.data[GUARD + 2 * at] ^= 1
         assert buffers.changed_inputs(whole=False) == ["x"]
@@ -65,7 +66,7 @@ def test_spots_see_the_first_and_the_last_elements() -> None:
 
 def test_redrawn_values_are_those_of_the_family_and_are_put_back() -> None:
     device, of = host(), plan(Dtype.FLOAT16)
-    buffers = WorkloadBuffers(device, of, GUARD)
+    buffers = WorkloadBuffers(device, of, GuardZones(GUARD))
     memory = next(m for m in device.allocated if m.size_bytes == of.buffers[0].size_bytes + 2 * GUARD)
     buffers.redraw(0, Family.SCALED_UP, 1001)
     assert contents(memory, of) == draw_buffer(of.buffers[0], 11, 1001, Family.SCALED_UP).tobytes()
@@ -98,7 +99,7 @@ def test_fresh_inputs_are_of_no_earlier_launch_and_are_put_back(role: Role, elem
     x = BufferPlan(name="x", dtype=Dtype.FLOAT16, role=role, shape=(elements,), draw=None)
     y = BufferPlan(name="y", dtype=Dtype.FLOAT16, role=Role.OUTPUT, shape=(16,), draw=None)
     of = WorkloadPlan("n", seed=11, arguments=(x, y))
-    buffers = WorkloadBuffers(device, of, GUARD)
+    buffers = WorkloadBuffers(device, of, GuardZones(GUARD))
     sets = len({pair.inputs for pair in buffers.rotation(CacheState.COLD)})
     mine = [m for m in device.allocated if m.size_bytes == x.size_bytes + 2 * GUARD and not m.is_free]
     before = [bytes(m.data) for m in mine]
@@ -123,7 +124,7 @@ def test_inputs_whose_elements_depend_on_each_other_stay() -> None:
     x = BufferPlan(name="x", dtype=Dtype.INT32, role=Role.INPUT, shape=(1000,), draw=draw)
     y = BufferPlan(name="y", dtype=Dtype.INT32, role=Role.OUTPUT, shape=(16,), draw=None)
     device, of = host(), WorkloadPlan("n", seed=11, arguments=(x, y))
-    buffers = WorkloadBuffers(device, of, GUARD)
+    buffers = WorkloadBuffers(device, of, GuardZones(GUARD))
     memory = next(m for m in device.allocated if m.size_bytes == x.size_bytes + 2 * GUARD)
     before = bytes(memory.data)
     buffers.refresh([0])

@@ -69,7 +69,7 @@ def test_a_long_launch_is_known_where_nothing_else_slows_its_first_sample(
     launch_us: float, is_warm: bool, cache: CacheState, checked: bool, known: bool
 ) -> None:
     device = Device(launch_us)
-    server = _Server(cast("Any", None), cast("Any", device), 0)
+    server = _Server(cast("Any", None), cast("Any", device), guarded=False)
     server._workloads[PLAN.key] = cast("Any", Buffers())
     server._programs[1] = cast("Any", SimpleNamespace(changed_globals=list))
     request = {

@@ -121,8 +121,8 @@ class Child:
         self.driver = Driver({"taps": bytearray(4 * taps)})
         self.plan = plan_workload(self.job.kernel, self.job.workloads[0], {}, seed=7)
         device = PythonDevice(self.driver, kernel, made.globals)
-        self._server = _Server(cast("Any", None), cast("Any", device), GUARD)
-        self._server._prepare({"plan": plan_to_json(self.plan), "small_guards": False}, [])
+        self._server = _Server(cast("Any", None), cast("Any", device), guarded=True)
+        self._server._prepare({"plan": plan_to_json(self.plan), "guards": {}}, [])
         self._server._load({"globals": [], "entries": ["blur"]}, [bytearray(made.binary)])
         self._case = {
             "case": {"workload": self.plan.workload, "family": "declared", "variant": 0},

@@ -7,12 +7,12 @@ import pytest
 
 from warpsmith.domain.argument import Role
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import Job
+from warpsmith.domain.job import Job, Tolerance
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import BufferPlan, WorkloadPlan
 from warpsmith.testing.jobs import scale_job
-from warpsmith.tuning.session.mismatch_causes import unwritten
 from warpsmith.tuning.session.output_checks import CheckRules, check_run
+from warpsmith.tuning.session.unwritten import hidden_unwritten, unwritten
 from warpsmith.verify.dtypes import numpy_dtype
 from warpsmith.verify.run_report import Ranges, RunReport
 
@@ -153,3 +153,30 @@ def test_an_output_of_arbitrary_bits_is_refused_without_a_warning() -> None:
     with np.errstate(all="raise"):
         words = refusal(got.ravel(), np.where(np.arange(N) % 2, want, 1.0), shape=(64, 64))
     assert "NaN" in words
+
+
+@pytest.mark.parametrize("dtype", [Dtype.FLOAT32, Dtype.FLOAT64, Dtype.BFLOAT16])
+def test_what_nobody_wrote_is_no_answer_although_it_is_within_the_tolerance(dtype: Dtype) -> None:
+    """A kernel that is its own reference leaves fill bytes there as well, and they set the scale."""
+    want = (drawn() * 20).astype(numpy_dtype(dtype))
+    want[N - 40 :] = filled(numpy_dtype(dtype), 40) * 8
+    got = want.copy()
+    got[N - 40 :] = filled(numpy_dtype(dtype), 40)
+    wide = Tolerance(rtol=1.0, atol=0.0)
+    job = scale_job().model_copy(update={"tolerances": {"y": wide}})
+    words = refusal(got, want, job=job, dtype=dtype)
+    assert "40 of 4096 elements were never written, the first is element 4056" in words
+
+
+def test_a_right_element_that_equals_the_fill_is_no_such_element() -> None:
+    tolerance = Tolerance(rtol=1e-5, atol=1e-5)
+    everywhere = filled(np.float32)
+
+    def found(got: np.ndarray, want: np.ndarray) -> int:
+        return int(hidden_unwritten(got, want, tolerance, PATTERN, lambda: np.arange(N)).size)
+
+    assert not found(everywhere, everywhere.astype(np.float64))
+    assert not found(drawn().astype(np.float32), drawn())
+    few = (drawn() * 1e30).astype(numpy_dtype(Dtype.BFLOAT16))
+    few[:8] = filled(few.dtype, 8)
+    assert not found(few, few.astype(np.float64) * 1.001), "of two bytes some are equal by chance"

@@ -9,6 +9,7 @@ from dataclasses import replace
 from warpsmith.domain.argument import Role
 from warpsmith.domain.draw import ARRANGED, Distribution
 from warpsmith.domain.job import Job, Workload
+from warpsmith.domain.memory import wide_zones
 from warpsmith.domain.outcome import Rejected, Stage
 from warpsmith.domain.plan import BufferPlan, Compiled, Family
 from warpsmith.domain.template import ConfiguredKernel
@@ -115,8 +116,10 @@ def passing(
                     continue
                 device = session.device(case)
                 loaded = LoadedKernel(loaded_variants.on(device, case.workload), case.workload, size)
+                if _overruns_far(session, loaded, case):
+                    session.release(case)
+                    continue
                 report = _launched(session, loaded, case)
-                overruns = _overruns_unseen(session, loaded, case)
                 session.release(case)
             except (ExpressionError, KernelRefused):
                 continue
@@ -127,8 +130,6 @@ def passing(
                 device = None
                 if case.family is Family.WORLD:
                     break  # what comes after is no tamer, and every fault costs a child
-                continue
-            if overruns:
                 continue
             wait(judged)  # no more than two reports are held
             judged.append(judging.submit(_judged, session, case, report))
@@ -208,17 +209,29 @@ def _launched(session: DeviceSession, loaded: LoadedKernel, case: Case) -> RunRe
     return counted_report(report, None, session.inputs.kept(case))
 
 
-def _overruns_unseen(session: DeviceSession, loaded: LoadedKernel, case: Case) -> bool:
-    """Whether the user's kernel writes outside its buffers and usual guard words may not show it.
+def _overruns_far(session: DeviceSession, loaded: LoadedKernel, case: Case) -> bool:
+    """Whether the user's kernel writes outside its buffers where usual guard zones may not show it.
 
-    In a world it may add numbers there that are far smaller than those. What is added at a candidate's launch
-    may be seen by chance, so such a world is fair to nobody.
+    Where extents shrink, an index that stays as it is lies rows outside. In a world a kernel may add numbers
+    that are far smaller than guard words. What a candidate does there may be seen by chance, and may end its
+    process, so such a case is fair to nobody.
     """
-    if case.family is not Family.WORLD or session.inputs.is_listed(case.workload):
+    is_world = case.family is Family.WORLD
+    if session.inputs.is_listed(case.workload) or not (is_world or _is_shrunk(session.job, case.workload)):
         return False
     device, plan = session.device(case), session.inputs.plan(case)
-    device.prepare(plan, small_guards=True)
-    return bool(device.run(loaded.handle, plan.key, loaded.size).guard_violations)
+    device.prepare(plan, wide_zones(plan, small=is_world))
+    overruns = bool(device.run(loaded.handle, plan.key, loaded.size).guard_violations)
+    device.prepare(plan)
+    return overruns
+
+
+def _is_shrunk(job: Job, workload: Workload) -> bool:
+    """Whether an extent is less by more than one than in every workload."""
+    return any(
+        extent + 1 < min(listed.dimensions[name] for listed in job.workloads)
+        for name, extent in workload.dimensions.items()
+    )
 
 
 def _judged(session: DeviceSession, case: Case, report: RunReport) -> CheckedCase | Rejected:

@@ -6,6 +6,7 @@ from itertools import product
 
 from warpsmith.domain.job import Workload
 from warpsmith.domain.launch_size import launch_size
+from warpsmith.domain.memory import wide_zones
 from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import Compiled, WorkloadPlan
 from warpsmith.domain.template import ConfiguredKernel
@@ -65,7 +66,7 @@ class OwnKernel:
             size = launch_size(self.kernel, workload, self.ports.opener.info)
             for plan, small in product(plans, (True, False) * OVERRUN_TRIES):
                 device, handle = self._loaded(compiled, workload)
-                device.prepare(plan, small_guards=small)
+                device.prepare(plan, wide_zones(plan, small=small))
                 if device.run(handle, plan.key, size).guard_violations:
                     return True
         except (ChildDied, KernelRefused, ExpressionError, InvalidInput):

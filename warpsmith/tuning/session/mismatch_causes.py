@@ -1,6 +1,5 @@
 """Likely causes of a wrong output, for the text of a refusal. Only people read it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +7,7 @@ from numpy.typing import NDArray
 
 from warpsmith.domain.job import Job, NumpyReference, Tolerance
 from warpsmith.domain.plan import BufferPlan
+from warpsmith.tuning.session.unwritten import UNWRITTEN, hidden_unwritten, unwritten
 from warpsmith.verify.compare import ErrorReport, root_mean_square
 from warpsmith.verify.dtypes import widened
 from warpsmith.verify.kept_elements import KeptElements
@@ -16,7 +16,6 @@ from warpsmith.verify.tolerance import passing_atol
 
 Wide = NDArray[np.float64]
 
-UNWRITTEN = "never written"
 NEARLY_ALL = 0.9
 """Share of wrong elements above which the declared type is the first suspect."""
 FEW = 16
@@ -30,7 +29,7 @@ tolerance."""
 
 @dataclass(frozen=True)
 class Mismatch:
-    """An output that is wrong."""
+    """An output beside what is wanted."""
 
     buffer: BufferPlan
     got: Array
@@ -41,6 +40,10 @@ class Mismatch:
     """Where the elements lie that were brought back; None: all were."""
     kept: KeptElements | None = None
     """Which elements count, so that they are compared; None: all."""
+
+    def hides_unwritten(self, poison: bytes) -> bool:
+        """Whether elements are within the tolerance that the launch never wrote; see `hidden_unwritten`."""
+        return bool(hidden_unwritten(self.got, self.want, self.tolerance, poison, self.places).size)
 
     def places(self) -> NDArray[np.int64]:
         """Where in the whole output the compared elements lie."""
@@ -72,25 +75,6 @@ def why_wrong(job: Job, mismatch: Mismatch, poison: bytes, *, own: bool) -> str:
         place = int(mismatch.places()[error.first_wrong])
         detail += f" (of those that count, of which this is element {place} of {mismatch.buffer.name})"
     return detail + _advice(job, mismatch) if own else detail
-
-
-def unwritten(got: Array, want: Array, poison: bytes, where: Callable[[], NDArray[np.int64]]) -> Array:
-    """Indices, in the whole buffer, of elements that still hold the fill bytes.
-
-    Args:
-        where: gives the indices of the compared elements.
-    """
-    if not poison or not got.size:
-        return np.arange(0)
-    places = where()
-    width = got.dtype.itemsize
-    filled = np.frombuffer(poison * -(-width // len(poison)) * 2, np.uint8)
-    phases = np.stack([filled[p : p + width] for p in range(0, max(len(poison), width), width)])
-    raw = np.ascontiguousarray(got).view(np.uint8).reshape(-1, width)
-    with np.errstate(invalid="ignore"):  # a comparison of signalling NaNs warns
-        alike: Array = (raw == phases[places % len(phases)]).all(axis=1) & (got != want)
-    found: Array = places[alike]
-    return found
 
 
 def _advice(job: Job, mismatch: Mismatch) -> str:

@@ -118,10 +118,10 @@ def check_run(
             own_error = _own_error(plan, buffer, known, tolerance)
             budget = Budget(own_error, buffer.dtype, longest_sum(plan, buffer))
         error = compare(got, want, tolerance, budget, is_sample=got.size < elements)
-        if error.wrong:
-            poison, own = report.poison.get(buffer.name, b""), own_globals is None
-            at = None if ranges is None else ranges[buffer.name]
-            mismatch = Mismatch(buffer, got, want, tolerance, error, at, (kept or {}).get(buffer.name))
+        poison, own = report.poison.get(buffer.name, b""), own_globals is None
+        at = None if ranges is None else ranges[buffer.name]
+        mismatch = Mismatch(buffer, got, want, tolerance, error, at, (kept or {}).get(buffer.name))
+        if error.wrong or (on.poison and mismatch.hides_unwritten(poison)):
             why = why_wrong(job, mismatch, poison, own=own)
             return _wrong(plan, buffer, f"is wrong: {why}")
         if error.over_budget:
