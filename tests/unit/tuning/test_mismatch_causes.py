@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -12,7 +13,7 @@ from warpsmith.domain.outcome import Rejected
 from warpsmith.domain.plan import BufferPlan, WorkloadPlan
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.session.output_checks import CheckRules, check_run
-from warpsmith.tuning.session.unwritten import hidden_unwritten, unwritten
+from warpsmith.tuning.session.unwritten import CHANCE, hidden_unwritten, unwritten
 from warpsmith.verify.dtypes import numpy_dtype
 from warpsmith.verify.run_report import Ranges, RunReport
 
@@ -177,6 +178,10 @@ def test_a_right_element_that_equals_the_fill_is_no_such_element() -> None:
 
     assert not found(everywhere, everywhere.astype(np.float64))
     assert not found(drawn().astype(np.float32), drawn())
-    few = (drawn() * 1e30).astype(numpy_dtype(Dtype.BFLOAT16))
-    few[:8] = filled(few.dtype, 8)
-    assert not found(few, few.astype(np.float64) * 1.001), "of two bytes some are equal by chance"
+    large = (np.random.default_rng(0).standard_normal(1 << 20) * 1e4).astype(np.float16)
+    got = large
+    want = got.astype(np.float64) * 1.0001
+    assert unwritten(got, want, PATTERN, lambda: np.arange(got.size)).size > CHANCE
+    assert not hidden_unwritten(got, want, tolerance, PATTERN, lambda: np.arange(got.size)).size
+    byte = got.astype(ml_dtypes.float8_e4m3fn)
+    assert not hidden_unwritten(byte, want, tolerance, PATTERN, lambda: np.arange(got.size)).size

@@ -10,10 +10,10 @@ from warpsmith.verify.dtypes import widened
 from warpsmith.verify.run_report import Array
 
 UNWRITTEN = "never written"
-WHOLE_WORD = 4
-"""Bytes of the fill, and of the types of which no right element equals it by chance."""
 CHANCE = 16
-"""Number of elements of a shorter type that may equal a part of it by chance."""
+"""Number of elements that may equal the fill by chance."""
+CHANCE_FACTOR = 2
+"""The same as a multiple of those that equal another fill, whose values are as near to any right one."""
 REACH = 4.0
 """Factor below the fill bytes' value at which nothing near them is within the tolerance."""
 
@@ -43,9 +43,9 @@ def hidden_unwritten(
     """The same of an output that is within the tolerance.
 
     A kernel that is its own reference leaves fill bytes there as well. What is expected is then as large as
-    they are, and so is a tolerance that follows it.
+    they are, and so is a tolerance that follows it. Types of one byte have no such tolerance.
     """
-    if not poison or not got.size or got.dtype.kind in "iub":
+    if not poison or not got.size or got.dtype.kind in "iub" or got.dtype.itemsize == 1:
         return np.arange(0)
     with np.errstate(invalid="ignore", over="ignore"):
         filled = widened(np.frombuffer(poison * 2, got.dtype))
@@ -54,4 +54,8 @@ def hidden_unwritten(
         if REACH * reach < np.abs(filled).min():
             return np.arange(0)
     found = unwritten(got, want, poison, where)
-    return found if got.dtype.itemsize >= WHOLE_WORD or found.size > CHANCE else np.arange(0)
+    if found.size <= CHANCE:
+        return np.arange(0)
+    beside = bytes(byte ^ 1 if at % 2 == 0 else byte for at, byte in enumerate(poison))
+    by_chance = unwritten(got, want, beside, where).size
+    return found if found.size > CHANCE + CHANCE_FACTOR * by_chance else np.arange(0)
