@@ -50,6 +50,8 @@ class Budget:
     """Type whose last place counts: at the element's size, or at the typical size if that is larger."""
     terms: float = 1.0
     """Number of terms of the longest sum."""
+    stray_share: float = 0.0
+    """Share of the elements that may exceed the budget, however far."""
 
     @property
     def rounding(self) -> float:
@@ -111,7 +113,8 @@ def compare(
         first = min(p for p in (first, *(p.first_missed for p in parts)) if p is not None)
         wrong += missed
     over, far = sum(p.over for p in parts), sum(p.far for p in parts)
-    if wrong or (over <= STRAYS and not far):
+    by_chance = 0.0 if budget is None else budget.stray_share * got.size
+    if wrong or over <= by_chance or (over <= STRAYS and not far):
         over = 0
     detail = ""
     if first is not None:

@@ -5,6 +5,7 @@ import pytest
 
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.job import Tolerance
+from warpsmith.tuning.session.output_checks import WORLD_LUCK, WORLD_STRAYS
 from warpsmith.verify.compare import Budget, compare
 
 SUMS = 4096
@@ -39,3 +40,32 @@ def test_a_short_output_has_no_more_for_its_sums() -> None:
     assert Budget(0.0, Dtype.FLOAT16, 4096).rounding == Budget(0.0, Dtype.FLOAT16).rounding
     assert Budget(0.0, Dtype.FLOAT32, 4096).rounding == pytest.approx(1.25 * 64 * 2.0**-23)
     assert Budget(0.0, Dtype.FLOAT64, 4096).rounding == pytest.approx(1.25 * 64 * 2.0**-52)
+
+
+def normalised(rows: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """A layer norm whose variance is a difference of squares, with sums in this order of the columns."""
+    columns, count = rows[:, order].T, np.float32(rows.shape[1])
+    mean = added(columns.T, np.float32) / count
+    variance = added(np.square(columns.T), np.float32) / count - mean * mean
+    return (rows - mean[:, None]) / np.sqrt(variance + np.float32(1e-5))[:, None]
+
+
+def test_in_a_world_a_few_elements_may_have_nearly_all_of_the_error() -> None:
+    lots, over_as_elsewhere, fewer_digits_seen = np.random.default_rng(5), 0, 0
+    tolerance = Tolerance(rtol=1e-5, atol=1e-5)
+    for _ in range(400):
+        rows = lots.standard_normal((485, 4)).astype(np.float32)
+        wide = rows.astype(np.float64)
+        want = (wide - wide.mean(1)[:, None]) / np.sqrt(wide.var(1) + 1e-5)[:, None]
+        own = compare(normalised(rows, np.arange(4)).ravel(), want.ravel(), tolerance).max_error
+        other = normalised(rows, lots.permutation(4)).ravel()
+        strict = Budget(WORLD_LUCK * own, Dtype.FLOAT32, 4)
+        fair = Budget(WORLD_LUCK * own, Dtype.FLOAT32, 4, WORLD_STRAYS)
+        over_as_elsewhere += compare(other, want.ravel(), tolerance, strict).over_budget > 0
+        assert compare(other, want.ravel(), tolerance, fair).over_budget == 0
+        fewer_digits = want.astype(np.float16).astype(np.float32).ravel()
+        wide_tolerance = tolerance.model_copy(update={"rtol": 1e-2, "atol": 1e-2})
+        shorter = Budget(WORLD_LUCK * own * 1e-3, Dtype.FLOAT32, 4, WORLD_STRAYS)
+        fewer_digits_seen += compare(fewer_digits, want.ravel(), wide_tolerance, shorter).over_budget > 0
+    assert over_as_elsewhere, "so it can happen"
+    assert fewer_digits_seen > 200, "an unlucky draw of the user's kernel hides them in the others"

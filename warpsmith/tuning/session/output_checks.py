@@ -30,6 +30,11 @@ BUDGET_ELEMENTS = 1024
 SINGLE_BYTES = 4
 WORLD_LUCK = 4.0
 """Factor between the largest errors of two kernels that are equally exact, in few elements."""
+WORLD_STRAYS = 1 / 64
+"""Share of a world's elements that may be over the budget, however far. In short rows whose variance is a
+difference of squares, a few elements have nearly all of the error, and how large it is, is luck: in 2,000
+draws of such a layer norm the largest errors of two orders differed by a factor of up to 50, in 0.24 % of the
+elements at most. Elements that are less exact on purpose are many."""
 BUDGET_FAMILIES = (Family.DECLARED, Family.SCALED_UP, Family.SCALED_DOWN)
 """Families in which all elements are different draws, as a budget requires."""
 SCALE_FAMILIES = frozenset({Family.SCALED_DOWN, Family.WIDE, Family.WORLD})
@@ -116,7 +121,8 @@ def check_run(
             and _has_budget(job, plan, buffer, elements, known)
         ):
             own_error = _own_error(plan, buffer, known, tolerance)
-            budget = Budget(own_error, buffer.dtype, longest_sum(plan, buffer))
+            strays = WORLD_STRAYS if plan.family is Family.WORLD else 0.0
+            budget = Budget(own_error, buffer.dtype, longest_sum(plan, buffer), strays)
         error = compare(got, want, tolerance, budget, is_sample=got.size < elements)
         poison, own = report.poison.get(buffer.name, b""), own_globals is None
         at = None if ranges is None else ranges[buffer.name]
