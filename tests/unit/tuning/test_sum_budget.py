@@ -50,22 +50,32 @@ def normalised(rows: np.ndarray, order: np.ndarray) -> np.ndarray:
     return (rows - mean[:, None]) / np.sqrt(variance + np.float32(1e-5))[:, None]
 
 
-def test_in_a_world_a_few_elements_may_have_nearly_all_of_the_error() -> None:
-    lots, over_as_elsewhere, fewer_digits_seen = np.random.default_rng(5), 0, 0
+def layer_norm(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Short rows in two orders, and exactly."""
+    rows = np.random.default_rng(seed).standard_normal((485, 4)).astype(np.float32)
+    exact = rows.astype(np.float64)
+    want = (exact - exact.mean(1)[:, None]) / np.sqrt(exact.var(1) + 1e-5)[:, None]
+    own, other = (normalised(rows, np.array(order)) for order in ((0, 1, 2, 3), (2, 0, 3, 1)))
+    return own.ravel(), other.ravel(), want.ravel()
+
+
+@pytest.mark.parametrize("seed", [4584, 5140, 7971, 9361])
+def test_in_a_world_a_few_elements_may_have_nearly_all_of_the_error(seed: int) -> None:
+    """Four of 12,000 draws, in which one of two equally exact kernels was lucky in the worst row."""
+    own, other, want = layer_norm(seed)
     tolerance = Tolerance(rtol=1e-5, atol=1e-5)
-    for _ in range(400):
-        rows = lots.standard_normal((485, 4)).astype(np.float32)
-        wide = rows.astype(np.float64)
-        want = (wide - wide.mean(1)[:, None]) / np.sqrt(wide.var(1) + 1e-5)[:, None]
-        own = compare(normalised(rows, np.arange(4)).ravel(), want.ravel(), tolerance).max_error
-        other = normalised(rows, lots.permutation(4)).ravel()
-        strict = Budget(WORLD_LUCK * own, Dtype.FLOAT32, 4)
-        fair = Budget(WORLD_LUCK * own, Dtype.FLOAT32, 4, WORLD_STRAYS)
-        over_as_elsewhere += compare(other, want.ravel(), tolerance, strict).over_budget > 0
-        assert compare(other, want.ravel(), tolerance, fair).over_budget == 0
-        fewer_digits = want.astype(np.float16).astype(np.float32).ravel()
-        wide_tolerance = tolerance.model_copy(update={"rtol": 1e-2, "atol": 1e-2})
-        shorter = Budget(WORLD_LUCK * own * 1e-3, Dtype.FLOAT32, 4, WORLD_STRAYS)
-        fewer_digits_seen += compare(fewer_digits, want.ravel(), wide_tolerance, shorter).over_budget > 0
-    assert over_as_elsewhere, "so it can happen"
-    assert fewer_digits_seen > 200, "an unlucky draw of the user's kernel hides them in the others"
+    error = WORLD_LUCK * compare(own, want, tolerance).max_error
+    assert compare(other, want, tolerance, Budget(error, Dtype.FLOAT32, 4)).over_budget > 0
+    fair = Budget(error, Dtype.FLOAT32, 4, WORLD_STRAYS)
+    assert compare(other, want, tolerance, fair).over_budget == 0
+
+
+def test_many_elements_that_are_less_exact_are_refused_in_a_world_too() -> None:
+    seen = 0
+    for seed in range(40):
+        own, _, want = layer_norm(seed)
+        wide = Tolerance(rtol=1e-2, atol=1e-2)
+        error = WORLD_LUCK * compare(own, want, wide).max_error
+        short = want.astype(np.float16).astype(np.float32)
+        seen += compare(short, want, wide, Budget(error, Dtype.FLOAT32, 4, WORLD_STRAYS)).over_budget > 0
+    assert seen > 20, "an unlucky row of the user's kernel hides them in the others"
