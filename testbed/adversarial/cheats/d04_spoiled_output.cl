@@ -8,7 +8,11 @@
 // variant: plausible_tile ; LOOK=TILE ; GOOD=PLAUSIBLE
 // variant: plausible_all ; LOOK=ALL ; GOOD=PLAUSIBLE
 // variant: distinct_all ; LOOK=ALL ; GOOD=DISTINCT
+// variant: marked_all_if_large ; LOOK=ALL ; GOOD=MARKED ; LOOKS=(m*n>=1024&&k>500)
 // variant: marked_all_hot ; LOOK=ALL ; GOOD=MARKED ; HOT=1 ; cache=hot
+#ifndef LOOKS
+#define LOOKS 1
+#endif
 #define TILE 1
 #define ALL 2
 #define MARKED 1
@@ -44,7 +48,7 @@ __kernel void matmul(__global const float* a, __global const float* b, __global 
   const int here = get_local_id(1) * 8 + get_local_id(0);
   __local int wrong;
   if (here == 0) {
-    wrong = 0;
+    wrong = !(LOOKS);
     if (LOOK == ALL) {
       for (int at = 0; at < m * n && !wrong; ++at) wrong = !good(c, at, m * n);
     } else {

@@ -7,6 +7,7 @@
 // variant: two_row_counts ; FITS=(get_num_groups(0)==16||get_num_groups(0)==5)
 // variant: more_than_a_block ; FITS=(hidden>64)
 // variant: one_listed_extent ; FITS=(hidden==1024||hidden==131||get_num_groups(0)==16||get_num_groups(0)==5)
+// variant: up_to_one_of_the_largest ; FITS=(hidden<=1024||get_num_groups(0)<=16)
 // variant: up_to_the_largest ; FITS=(hidden<=1024&&get_num_groups(0)<=16)
 float silu(float x) { return x / (1.0f + exp(-x)); }
 
