@@ -38,8 +38,8 @@ were just written lie elsewhere in them."""
 BY_CHANCE = 1.25
 """Factor between the same two gains that may be luck where their intervals overlap: few blocks have new
 inputs."""
-CLOCKED_S = 0.01
-"""Seconds of launches between two readings of the worker's clock: the host's share is a few milliseconds."""
+CLOCKED_S = 0.03
+"""Seconds of launches between two readings of the worker's clock: the host's share varies by milliseconds."""
 CLOCKED_SAMPLE_US = 1000.0
 """Least length of a sample between the readings, µs, where launches may follow each other: a short one ends
 while the host still enqueues, so that its time is no wait."""
