@@ -11,7 +11,7 @@ from warpsmith.domain.job import CacheState
 from warpsmith.domain.memory import DISTINCT_VARIANTS
 from warpsmith.domain.plan import TimingPlan
 from warpsmith.sandbox.rotation import Pair, left_behind, rotation, walked
-from warpsmith.sandbox.spoiling import poison_word
+from warpsmith.sandbox.spoiling import poison_word, spoil
 from warpsmith.sandbox.symbols import Symbols
 from warpsmith.sandbox.timed_launch_check import TimedWatch
 
@@ -54,6 +54,32 @@ def test_poison_is_nothing_like_zero(dtype: type, least: float) -> None:
     assert np.isfinite(values).all()
     assert values.min() >= least
     assert len(set(words)) > 1990
+
+
+class Bytes:
+    """Memory that is a byte array."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self.data = bytearray(size_bytes)
+
+    def read(self, offset: int, size_bytes: int) -> bytes:
+        return bytes(self.data[offset : offset + size_bytes])
+
+    def write(self, data: np.ndarray, offset: int) -> None:
+        self.data[offset : offset + data.nbytes] = data.tobytes()
+
+
+def test_marks_beside_elements_are_left_without_them_at_times() -> None:
+    """A mark behind each row of 64 says that the last element of the row is there."""
+    parted = 0
+    for _ in range(60):
+        memory = Bytes(8 + 65 * 40 * 4 + 8)
+        spoil(cast("Any", memory), 8, 65 * 40 * 4, 4, [(0, 65 * 40)])
+        assert not any(memory.data[:8]) and not any(memory.data[-8:])
+        rows = np.frombuffer(bytes(memory.data[8:-8]), np.uint32).reshape(40, 65) != 0
+        assert rows.any() and not rows.all()
+        parted += bool((rows[:, 63] & ~rows[:, 64]).sum() > 4)
+    assert 5 < parted < 40, "one in three"
 
 
 class InPlaceBuffers:

@@ -2,17 +2,18 @@
 
 from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import scale_job
-from warpsmith.tuning.checks.world_cases import WORLD_BYTES, proposed_worlds
+from warpsmith.tuning.checks.world_cases import LARGE, SCALED_ELEMENTS, WORLD_BYTES, proposed_worlds
 from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.verify.worlds import SPECIAL, kind_of
 
 
-def session_with(shape: list[object]) -> DeviceSession:
+def session_with(shape: list[object], **changes: object) -> DeviceSession:
     """A job whose input has this shape beside the dimension `n`."""
     job = scale_job()
     data = job.model_dump(mode="json")
     next(a for a in data["kernel"]["arguments"] if a["name"] == "x")["shape"] = shape
     ports, _ = fake_ports(lambda configuration, workload: 100.0)
-    return DeviceSession(type(job).model_validate(data), ports)
+    return DeviceSession(type(job).model_validate(data | changes), ports)
 
 
 def test_a_table_whose_size_follows_from_no_dimension_leaves_no_world() -> None:
@@ -21,3 +22,10 @@ def test_a_table_whose_size_follows_from_no_dimension_leaves_no_world() -> None:
 
 def test_a_small_table_leaves_worlds() -> None:
     assert proposed_worlds(session_with(["n"]))
+
+
+def test_special_values_lie_where_many_outputs_show_them() -> None:
+    worlds = proposed_worlds(session_with(["n"], non_finite=True))
+    sizes = {kind_of(w.variant): w.workload.dimensions["n"] for w in worlds}
+    assert sizes.keys() >= SPECIAL
+    assert all(n >= SCALED_ELEMENTS for kind, n in sizes.items() if kind in LARGE)
