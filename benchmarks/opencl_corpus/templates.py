@@ -33,8 +33,8 @@ from warpsmith.rewrite.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.search import enumerate_space
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel, SessionPorts
-from warpsmith.tuning.session.mismatch_causes import UNWRITTEN
 from warpsmith.tuning.session.session_ports import Case
+from warpsmith.tuning.session.unwritten import UNWRITTEN
 
 PLAIN = frozenset(("block_size", "unroll", "fast_math", "launch_bounds", "restrict", "lift_constants"))
 """Rules that leave the kernel's structure as it is."""
