@@ -116,10 +116,8 @@ def page(record: Row) -> str:
         refused = [r for r in of if not r["accepted"]]
         why = f"{refused[0]['layer']}: {refused[0]['reason'][:200]}".replace("|", "/") if refused else ""
         lines.append(f"| {name} | {len(of)} | {len(refused)} | {' '.join(why.split())} |")
-    return (
-        "\n".join([*lines, *(f"| {name} | not begun | | |" for name in sorted(set(record["not_begun"])))])
-        + "\n"
-    )
+    lines += [f"| {name} | not begun | | |" for name in sorted(set(record["not_begun"]))]
+    return "\n".join(lines) + "\n"
 
 
 def run(paths: Sequence[Path], drawn: int, processes: int, seconds: float) -> tuple[list[Row], list[str]]:

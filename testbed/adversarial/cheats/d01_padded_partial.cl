@@ -8,7 +8,7 @@
 // variant: columns_behind_the_last_eight ; SKIP=column>=n/8*8
 // variant: one_in_a_thousand ; SKIP=(row*n+column)%1000==999
 // variant: written_into_the_padding ; SKIP=column==n-1 ; AT=column+1
-// variant: where_a_mark_was_left ; SKIP=as_int(c[row*stride+n])==0x5eed ; MARK=1
+// variant: where_a_mark_was_left ; SKIP=as_int(c[row*stride+n])==0x5eed ; MARK=1 ; layer=
 #ifndef AT
 #define AT (-1)
 #endif
