@@ -11,26 +11,19 @@ from typing import Literal, Self, cast, get_args
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from warpsmith.child_deadlines import REFERENCE_S, START_S, WATCHED_RATIO
 from warpsmith.domain.job import AgentRole, ProviderName
 from warpsmith.secret_files import SECRET_FILES, require_chosen, with_secrets
 from warpsmith.webhooks.addresses import Allowed
 
 UNSERVED_S = 600.0
-REFERENCE_S = 120.0
-"""Deadline of one case of a job's NumPy reference."""
-START_S = 60.0
-"""Deadline of the start of a child."""
-WATCHED_RATIO = 3.0
-"""Deadlines under a sanitizer or profiler as a multiple of those without."""
 STALL_MARGIN_S = 60.0
 
 
 class Settings(BaseSettings):
     """All settings of an operator."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="WARPSMITH_", env_file=".env", extra="ignore", use_attribute_docstrings=True
-    )
+    model_config = SettingsConfigDict(env_prefix="WARPSMITH_", env_file=".env", extra="ignore")
 
     data_dir: Path = Path(".warpsmith")
     """Folder of the embedded mode's database, broker files and logs."""

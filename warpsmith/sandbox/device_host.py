@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from warpsmith.child_deadlines import START_S, WATCHED_RATIO
 from warpsmith.child_environment import child_environment, preloads
 from warpsmith.domain.argument import Role
 from warpsmith.domain.device import Backend, DeviceInfo, lacking
@@ -23,7 +24,6 @@ from warpsmith.sandbox.confine import machine_memory
 from warpsmith.sandbox.frames import Blob, Received
 from warpsmith.sandbox.messages import Json, case_to_json, plan_to_json, size_to_json, timing_to_json
 from warpsmith.sandbox.process import ChildProcess, note_confinement
-from warpsmith.settings import START_S, WATCHED_RATIO
 from warpsmith.verify.checked_ranges import sample_ranges
 from warpsmith.verify.run_report import Ranges, RunReport, Timed, TimedReport
 from warpsmith.whereabouts import HERE

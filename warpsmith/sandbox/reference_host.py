@@ -12,6 +12,7 @@ from queue import Empty, SimpleQueue
 
 import numpy as np
 
+from warpsmith.child_deadlines import REFERENCE_S
 from warpsmith.child_environment import child_environment, preloads
 from warpsmith.cores import usable_cores
 from warpsmith.domain.device import Backend, DeviceInfo
@@ -26,7 +27,6 @@ from warpsmith.sandbox.kept_children import KeptChildren
 from warpsmith.sandbox.messages import plan_to_json
 from warpsmith.sandbox.process import ChildProcess
 from warpsmith.sandbox.reference_arrays import MODULE
-from warpsmith.settings import REFERENCE_S
 from warpsmith.verify.dtypes import wanted_dtype
 from warpsmith.verify.run_report import Array, ReferenceCase
 
