@@ -29,7 +29,6 @@ from api.pages import routes
 from api.pages.problem_pages import CompressedPages, ProblemPages
 from api.query_names import KNOWN_NAMES
 from api.shared_polls import Polls, Shared
-from db import migrate
 from db.api_keys import Scope
 from db.broker import Bell
 from db.engine import open_database
@@ -60,6 +59,8 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if chosen.embedded:
+            from db import migrate
+
             migrate.upgrade(chosen.sqlalchemy_url)
         database, bell = open_database(chosen), Bell(chosen)
         app.state.settings, app.state.database, app.state.bell = chosen, database, bell

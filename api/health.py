@@ -8,7 +8,7 @@ from sqlalchemy import text
 from api.dependencies import CurrentSettings, FleetDatabase
 from api.problems import responses
 from api.shared_polls import Shared
-from db import migrate, result_views
+from db import result_views
 from db.engine import Database
 from db.program_version import VERSION
 from warpsmith import __version__
@@ -33,6 +33,9 @@ async def readyz(request: Request, database: FleetDatabase, settings: CurrentSet
 
 
 def _look(database: Database, settings: Settings) -> Health:
+    # Most processes are never asked, and it imports Alembic.
+    from db import migrate
+
     migrate.require_current(settings.sqlalchemy_url)
     with database.read() as session:
         session.execute(text("SELECT 1"))

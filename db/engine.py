@@ -24,7 +24,6 @@ from sqlalchemy import (
     text,
     type_coerce,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.orm import Session, sessionmaker
@@ -157,7 +156,11 @@ def now(session: Session) -> datetime:
 def insert_new(session: Session, table: type[Any]) -> Insert:
     """An INSERT that leaves out rows which a unique key refuses; `RETURNING` names those that went in."""
     if session.get_bind().dialect.name == "sqlite":
+        from sqlalchemy.dialects import sqlite
+
         return sqlite.insert(table).on_conflict_do_nothing()
+    from sqlalchemy.dialects import postgresql
+
     return postgresql.insert(table).on_conflict_do_nothing()
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError
 
-from db import migrate
 from db.broker import Bell
 from db.engine import Database, open_database
 from db.identifiers import new_id
@@ -165,6 +164,9 @@ def _wait_for_schema(current: Settings, stop: StopRequest) -> None:
         Unavailable: the database is away, its schema does not fit, or workers of another version are
             at work, after `SCHEMA_WAIT_S`.
     """
+    # Alembic is slow to import; the imports of the pools have begun by now.
+    from db import migrate
+
     deadline = time.monotonic() + SCHEMA_WAIT_S
     while True:
         try:

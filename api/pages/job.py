@@ -21,7 +21,6 @@ from db.job_facts import job_facts
 from db.repositories.jobs import JobRepository
 from db.stage_seconds import stage_seconds
 from warpsmith.http_models import JobResult, TrialView
-from warpsmith.report.bundle import report_html, write_bundle
 from warpsmith.report.tables import has_gain, reason_lines
 
 router = page_router()
@@ -62,6 +61,8 @@ def cancel(job_id: JobId, database: CurrentDatabase) -> Response:
 @router.get("/jobs/{job_id}/report.html", dependencies=READS)
 def report(job_id: JobId, session: ReadSession) -> Response:
     """The report, for a file: it may run the scripts that it carries, wherever it is opened."""
+    from warpsmith.report.bundle import report_html
+
     result = _ended(session, job_id)
     text = report_html(result, list(_trials(session, job_id)))
     return _file(text.encode(), "text/html; charset=utf-8", f"{result.job.name}-report.html")
@@ -77,6 +78,8 @@ def result(job_id: JobId, session: ReadSession) -> Response:
 @router.get("/jobs/{job_id}/bundle.zip", dependencies=READS)
 def bundle(job_id: JobId, session: ReadSession) -> Response:
     """All files that `warpsmith result --out` writes."""
+    from warpsmith.report.bundle import write_bundle
+
     found = _ended(session, job_id)
     packed = io.BytesIO()
     with (

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from warpsmith.cli.init import Wanted, skeleton
 from warpsmith.domain.device import Backend
 from warpsmith.domain.job import Job
 from warpsmith.errors import InvalidInput
@@ -24,6 +23,8 @@ def draft(source: str, backend: Backend, entry: str, defines: Sequence[str] = ()
     Raises:
         InvalidInput: the source has no such kernel, or its language has no drafts.
     """
+    from warpsmith.cli.init import Wanted, skeleton
+
     if backend not in SUFFIXES:
         raise InvalidInput(
             "backend", f"a draft is written for {' and '.join(b.value for b in SUFFIXES)} only"

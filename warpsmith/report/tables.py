@@ -1,18 +1,18 @@
 """The report as terminal tables that fit in 80 columns."""
 
 from collections.abc import Iterator
-
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from warpsmith.domain.device import Backend
 from warpsmith.domain.space import Configuration
 from warpsmith.http_models import JobResult
 from warpsmith.rewrite.rules.sizes.tight_grid import TightGrid
 
+if TYPE_CHECKING:
+    from rich.table import Table
 
-def comparison_table(result: JobResult) -> Table:
+
+def comparison_table(result: JobResult) -> "Table":
     """Per workload: baseline, best, speed-up with its interval, verdict."""
     overall = "no verified figure" if result.speedup is None else f"{result.speedup:.2f}x over all workloads"
     if result.speedup is not None and not has_gain(result):
@@ -66,7 +66,7 @@ def launch_words(result: JobResult) -> str:
     return f"{words} have no work{besides}"
 
 
-def baseline_table(result: JobResult) -> Table | None:
+def baseline_table(result: JobResult) -> "Table | None":
     """Timings of the original kernel, for a job that was not verified; None if it was not measured."""
     rows = list(baseline_rows(result))
     if not rows:
@@ -92,7 +92,7 @@ def is_replayed(result: JobResult) -> bool:
     return result.job.kernel.backend is Backend.REPLAY
 
 
-def chosen_table(result: JobResult) -> Table:
+def chosen_table(result: JobResult) -> "Table":
     """The configuration of each workload's dispatch entry."""
     table = _table("chosen configuration")
     table.add_column("workload", overflow="fold")
@@ -120,7 +120,7 @@ def comparison_rows(result: JobResult) -> Iterator[tuple[str, ...]]:
         yield n.workload, *times, "in the search", "no gain", configuration_text(None)
 
 
-def energy_table(result: JobResult) -> Table | None:
+def energy_table(result: JobResult) -> "Table | None":
     """Energy per launch by workload; None if none was measured."""
     rows = list(energy_rows(result))
     if not rows:
@@ -160,7 +160,7 @@ def energy_words(result: JobResult) -> str:
     return "Energy was not measured: the job did not ask for it (objective.energy)."
 
 
-def outcome_table(result: JobResult) -> Table:
+def outcome_table(result: JobResult) -> "Table":
     """Trials by outcome, with the reasons of rejections."""
     table = _table("trials by outcome")
     table.add_column("outcome")
@@ -175,7 +175,11 @@ def outcome_table(result: JobResult) -> Table:
     return table
 
 
-def _table(title: str) -> Table:
+def _table(title: str) -> "Table":
+    # A page reads the same rows without a terminal's tables.
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
     return Table(
         title=title,
         title_justify="left",
@@ -186,8 +190,10 @@ def _table(title: str) -> Table:
     )
 
 
-def _add_row(table: Table, *cells: str) -> None:
+def _add_row(table: "Table", *cells: str) -> None:
     """Add cells as plain text: a compiler's `x[i]` is no markup."""
+    from rich.text import Text
+
     table.add_row(*(Text(cell) for cell in cells))
 
 

@@ -6,9 +6,6 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from urllib3.exceptions import LocationParseError
-from urllib3.util import Url, parse_url
-
 from warpsmith.errors import InvalidInput
 from warpsmith.webhooks.addresses import Allowed
 
@@ -45,6 +42,9 @@ def parse_target(url: str) -> Target:
     Raises:
         InvalidInput: it cannot be the URL of a webhook.
     """
+    from urllib3.exceptions import LocationParseError
+    from urllib3.util import Url, parse_url
+
     if not all("!" <= c <= "~" for c in url) or "\\" in url:
         words = "must be ASCII without spaces and backslashes; write a host in another script as xn--..."
         raise InvalidInput("url", words)

@@ -294,6 +294,15 @@ def test_nothing_but_a_device_child_loads_a_device_library(name: str) -> None:
     assert run.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("name", ["api.app", "worker.main", "warpsmith.sandbox.device_child"])
+def test_what_is_needed_only_at_times_is_not_imported_at_first(name: str) -> None:
+    seldom = ["alembic", "openai", "optuna", "polars", "psycopg", "redis", "scipy", "typer", "urllib3"]
+    seldom += ["sqlalchemy.dialects.postgresql", "warpsmith.cli", "warpsmith.report.bundle"]
+    run = python(f"import sys, {name}; print([m for m in {seldom!r} if m in sys.modules])")
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "[]"
+
+
 def test_without_pycuda_the_cuda_back_end_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its module imports anywhere; using it names the missing package."""
     monkeypatch.setitem(sys.modules, "pycuda", None)
