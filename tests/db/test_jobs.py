@@ -119,6 +119,7 @@ def test_cancelling_takes_the_lease_from_whoever_works(database: Database) -> No
     with database.write() as session:
         job_id = add_job(session).id
         task_id, waiting = add_task(session, job_id).id, add_task(session, job_id).id
+        of_another = add_task(session, add_job(session).id).id
         claimed = TaskRepository(session).claim(task_id, "w", 10)
         assert claimed is not None and claimed.lease_token is not None
         token = claimed.lease_token
@@ -128,6 +129,7 @@ def test_cancelling_takes_the_lease_from_whoever_works(database: Database) -> No
         tasks = TaskRepository(session)
         assert {t.state for t in tasks.of_job(job_id)} == {TaskState.CANCELLED}
         assert tasks.claim(waiting, "w", 10) is None
+        assert tasks.claim(of_another, "w", 10) is not None
         with pytest.raises(LeaseLost):
             tasks.renew(task_id, token, 10)
 

@@ -125,6 +125,19 @@ def test_a_failed_attempt(database: Database, final: bool, state: TaskState) -> 
     assert (_claim(database, task_id) is not None) is (state is TaskState.QUEUED)
 
 
+def test_a_task_that_is_given_back_has_lost_no_attempt(database: Database) -> None:
+    task_id, of_another = _task(database), _task(database)
+    late = _token(_claim(database, task_id))
+    _claim(database, of_another, "another worker")
+    with database.write() as session:
+        assert TaskRepository(session).give_back("w") == 1
+    assert _claim(database, of_another) is None
+    row = _claim(database, task_id)
+    assert row is not None and row.attempt == 1
+    with database.write() as session:
+        assert TaskRepository(session).give_back("w", late) == 0
+
+
 def test_sweepers_share_the_work(database: Database) -> None:
     ids = [_task(database) for _ in range(12)]
     for task_id in ids:
