@@ -1,0 +1,1 @@
+"""Faults put into the product, to see whether its cheap tests catch them."""
