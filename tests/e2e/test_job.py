@@ -132,7 +132,7 @@ def test_an_old_result_is_checked_again(embedded: Service, capsys: pytest.Captur
     job["kernel"] |= {"source": REPEATED, "launch": {"grid": ["ceil_div(n, 64)"], "block": [64]}}
     job |= {"workloads": [{"dimensions": {"n": 65536}}], "rewrite": {"enabled": False}, "constraints": []}
     job["parameters"] = [{"name": "REPEAT", "values": [1, 8, 64], "default": 64}]
-    job["budget"] = {"trials": 10, "seconds": 60}
+    job["budget"] = {"trials": 10, "seconds": 600}
     first = embedded.submit(job)
     assert embedded.wait(first, ended)["reason"]["code"] == "gain", embedded.logs()
     with pytest.raises(SystemExit) as end:

@@ -37,7 +37,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def job_file(folder: Path, name: str) -> Path:
     """The file of a small job that ends within seconds."""
     workloads = [{"dimensions": {"n": 4096}}]
-    job = scale_job(name=name, workloads=workloads, budget={"trials": 3, "seconds": 30})
+    job = scale_job(name=name, workloads=workloads, budget={"trials": 3, "seconds": 600})
     path = folder / f"{name}.yaml"
     path.write_text(yaml.safe_dump(job.model_dump(mode="json", exclude_unset=True)))
     return path
@@ -99,7 +99,7 @@ def test_a_fleet_says_what_is_wrong_with_a_file(service: Service, tmp_path: Path
 def test_a_script_answers_an_agent_s_question(service: Service, tmp_path: Path) -> None:
     agents = {"provider": "rules", "roles": {"templater": "external"}}
     with Client(service.url) as client:
-        job_id = client.submit(small_job(agents=agents, budget={"trials": 3, "seconds": 30})).id
+        job_id = client.submit(small_job(agents=agents, budget={"trials": 3, "seconds": 600})).id
         ran = run(tmp_path, "answer_questions.py", "--job", job_id, "--url", service.url)
         assert (ran.returncode, ran.stderr) == (0, ""), service.logs()
         assert f"templater of job {job_id}, round 1: answered\n" in ran.stdout

@@ -63,7 +63,7 @@ def tuned(folder: Path, **others: Any) -> warpsmith.Result:
         grid=["ceil_div(width, 16)", "ceil_div(height, 4)"],
         block=[16, 4],
         trials=6,
-        seconds=60,
+        seconds=600,
         data_dir=folder,
         **{"reference": diffused, **others},
     )

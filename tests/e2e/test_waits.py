@@ -63,7 +63,7 @@ def _fell_while_waiting(said: str) -> list[tuple[int, int]]:
 
 
 def test_of_two_tunes_at_once_neither_pays_for_the_other(tmp_path: Path) -> None:
-    job = wide_job(trials=10) | {"budget": {"trials": 10, "seconds": 40}}
+    job = wide_job(trials=10) | {"budget": {"trials": 10, "seconds": stretched(40)}}
     first, second = Tuning(tmp_path / "first", job), Tuning(tmp_path / "second", job | {"seed": 2})
     try:
         for made in (first, second):

@@ -40,7 +40,7 @@ def test_every_event_of_a_job_arrives_in_order(
             assert made.status_code == 201, made.text
             secret = made.json()["secret"]
             job = scale_job().model_dump(mode="json", exclude_unset=True)
-            job["budget"] = {"trials": 3, "seconds": 120}
+            job["budget"] = {"trials": 3, "seconds": 600}
             job_id = service.submit(job)
             service.wait(job_id, ended)
             told = service.get(f"/v1/jobs/{job_id}/events")["items"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.deadlines import HANGS_S
 from tests.sandbox.kernels import SCALE, kernel, source
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.plan import Compiled
@@ -26,7 +27,7 @@ while :; do
     *) break ;;
   esac
 done
-[ "$tool" = "HANGS" ] && sleep 60
+[ "$tool" = "HANGS" ] && sleep 600
 "$@"
 echo "ERROR SUMMARY: 0 errors" > "$log"
 """
@@ -75,7 +76,10 @@ def found(by: Sanitizer, compiled: Compiled) -> dict[str, str]:
     return dict(by.findings(compiled, plan(1000), size()))
 
 
-def test_what_waits_is_used(info: DeviceInfo, compiled: Compiled, tmp_path: Path) -> None:
+def test_what_waits_is_used(
+    info: DeviceInfo, compiled: Compiled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sanitize_host, "SETTLE_S", HANGS_S)
     made, opener = sanitizer(info, tmp_path)
     made.expect(1)
     made.settle()

@@ -105,7 +105,7 @@ def test_a_job_cancelled_in_the_middle_of(stage: str, context: Context, record_p
 def test_the_next_job_finds_the_worker_well(context: Context) -> None:  # noqa: F811
     test_a_job_cancelled_in_the_middle_of("a compilation", context, lambda *_: None)
     with context.database.write() as session:
-        small = scale_job(workloads=[{"dimensions": {"n": 4096}}], budget={"trials": 1, "seconds": 60})
+        small = scale_job(workloads=[{"dimensions": {"n": 4096}}], budget={"trials": 1, "seconds": 600})
         job_id = JobRepository(session).create(small)[0].id
     ring_all(context)
     with context.database.read() as session:

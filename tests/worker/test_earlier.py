@@ -32,7 +32,7 @@ def test_a_later_candidate_starts_from_what_its_parent_found(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker.works.agent_step, "run_step", two_templates)
-    job_id = submit(context.database, scale_job(budget={"rounds": 2, "trials": 26, "seconds": 60}))
+    job_id = submit(context.database, scale_job(budget={"rounds": 2, "trials": 26, "seconds": 600}))
     ring_all(context)
     with context.database.read() as session:
         first, second = CandidateRepository(session).of_job(job_id, with_templates=True)

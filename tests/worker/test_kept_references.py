@@ -137,7 +137,7 @@ def test_baseline_and_search_share_inputs_and_the_verification_has_others(
 
     work = {kind: noted(kind, do) for kind, do in task_runner.WORK.items()}
     monkeypatch.setattr(task_runner, "WORK", work)
-    submit(context.database, scale_job(budget={"trials": 8, "seconds": 60}))
+    submit(context.database, scale_job(budget={"trials": 8, "seconds": 600}))
     ring_all(context)
     seeds = {kind: {p.seed for p in plans} for kind, plans in asked.items() if plans}
     assert seeds[TaskKind.BASELINE] == seeds[TaskKind.SLICE]

@@ -26,7 +26,7 @@ def test_a_sick_device_is_put_aside_and_its_task_waits_for_another(
         raise DeviceSick("our own kernel gives a wrong result")
 
     monkeypatch.setitem(task_runner.WORK, TaskKind.BASELINE, sick)
-    job_id = submit(context.database, scale_job(budget={"trials": 5, "seconds": 60}))
+    job_id = submit(context.database, scale_job(budget={"trials": 5, "seconds": 600}))
     ring_all(context)
     with context.database.read() as session:
         workers = WorkerRepository(session)
