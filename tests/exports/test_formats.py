@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.servers import give_up
 from tests.exports.results import BY, awkward, in_hip, result
 from warpsmith.domain.job import Job
 from warpsmith.domain.outcome import CutShort, Measured, Rejected, Stage, TimeSummary, WorkloadTiming
@@ -117,7 +118,8 @@ def exported(form: str, folder: Path, trials: tuple[TrialView, ...] = ()) -> Pat
 def said(folder: Path, program: str) -> list[str]:
     """What a program prints in the tools' environment, in the folder of an export."""
     python = TOOLS / "bin" / "python"
-    assert python.exists(), f"{TOOLS} is not there; `make .venv-exports/.installed` makes it"
+    if not python.exists():
+        give_up(f"{TOOLS} is not there; `make test-exports` makes it")
     kept = {"PATH": os.environ["PATH"], "HOME": str(folder)}
     command = [str(python), "-W", "ignore", "-c", program]
     done = subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, check=False)
