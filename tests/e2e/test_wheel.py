@@ -3,18 +3,22 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import venv
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import files
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
-from testbed.deadlines import HANGS_S, comes_true
+from testbed.deadlines import HANGS_S, comes_true, stretched
 from testbed.servers import free_port
+from tests.unit.repository.test_packaging import PROJECT, closure, of_extra
 
 ROOT = Path(__file__).resolve().parents[2]
 JOB = ROOT / "examples" / "silu_and_mul" / "opencl.yaml"
@@ -29,7 +33,7 @@ def reference(x):
 x = np.random.default_rng(0).normal(size=5000).astype(np.float32)
 arguments = {"x": x, "y": np.empty_like(x)}
 launch = {"grid": "ceil_div(n, 64)", "block": 64}
-budget = {"seconds": 60, "trials": 3, "rounds": 1}
+budget = {"seconds": 600, "trials": 3, "rounds": 1}
 result = warpsmith.tune("twice.cl", arguments, {"n": 5000}, reference=reference, **launch, **budget)
 print(result.state.value, len(result.trials))
 """
@@ -46,11 +50,9 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (wheel,) = folder.glob("*.whl")
     venv.create(folder / "environment")
     found = folder / "environment" / "bin" / "python"
-    # The versions of the lock are in pip's cache since `make setup`.
-    constraints = folder / "constraints.txt"
-    constraints.write_text(without_hashes((ROOT / "requirements" / "dev.txt").read_text()))
-    ran = pip(found, "install", "--quiet", "--constraint", str(constraints), f"{wheel}[opencl]")
+    ran = pip(found, "install", "--quiet", "--no-index", "--no-deps", str(wheel))
     assert ran.returncode == 0, ran.stderr
+    copy_libraries(next((folder / "environment" / "lib").glob("python*/site-packages")))
     return found
 
 
@@ -68,9 +70,15 @@ def pip(python: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def without_hashes(lock: str) -> str:
-    """The versions of a lock as constraints, which may have neither hashes nor extras."""
-    return re.sub(r"^([^=\s\[]+)\[[^\]]*\]==", r"\1==", re.sub(r" \\\n\s+--hash=\S+", "", lock), flags=re.M)
+def copy_libraries(to: Path) -> None:
+    """What the wheel asks for with `opencl`, from this environment: no index is asked."""
+    core = [Requirement(text) for text in PROJECT["dependencies"]]
+    for name in closure(core + of_extra("opencl")):
+        for file in files(name) or ():
+            # Programs lie elsewhere, and name this environment's interpreter.
+            if ".." not in file.parts and (source := Path(str(file.locate()))).exists():
+                (to / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, to / file)
 
 
 def clean(folder: Path) -> dict[str, str]:
@@ -88,7 +96,7 @@ def folder(tmp_path: Path) -> Path:
     job = yaml.safe_load(JOB.read_text())
     job["kernel"]["source"] = (JOB.parent / job["kernel"].pop("source_file")).read_text()
     job["workloads"] = job["workloads"][:1]
-    job["budget"] = {"trials": 3, "seconds": 60}
+    job["budget"] = {"trials": 3, "seconds": 600}
     (tmp_path / "job.json").write_text(json.dumps(job))
     return tmp_path
 
@@ -142,7 +150,7 @@ def test_its_import_is_quick_and_loads_no_service(python: Path, tmp_path: Path) 
         took, *modules = ran.stdout.split()
         seconds.append(float(took))
         assert {"celery", "fastapi", "sqlalchemy", "optuna"} & set(modules) == set()
-    assert min(seconds) < IMPORT_S
+    assert min(seconds) < stretched(IMPORT_S)
 
 
 def test_it_tunes_an_example(python: Path, folder: Path) -> None:
@@ -168,7 +176,7 @@ def test_its_service_takes_a_job(python: Path, folder: Path) -> None:
     with serving(python, folder) as url:
         assert comes_true(
             lambda: run(python, folder, "warpsmith", "workers", "--url", url).stdout.count("alive") == 1,
-            60,
+            HANGS_S,
         ), (folder / "service.log").read_text()
         sent = run(python, folder, "warpsmith", "submit", "job.json", "--url", url)
         assert sent.returncode == 0, sent.stderr
