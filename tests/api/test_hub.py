@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from typing import Any
 
 import httpx2
@@ -16,9 +15,8 @@ from db.live_view import happened
 from db.repositories.events import EventRepository
 from db.repositories.jobs import JobRepository
 from testbed.api_service import Service
+from testbed.deadlines import HANGS_S
 from warpsmith.testing.jobs import scale_job
-
-PATIENCE_S = 20.0
 
 
 class SlowHub(Hub):
@@ -33,7 +31,7 @@ class SlowHub(Hub):
         self.reads += 1
         if self.reads == 2:
             self.standing.set()
-            assert self.go.wait(PATIENCE_S)
+            assert self.go.wait(HANGS_S)
         return super()._events(jobs)
 
 
@@ -51,9 +49,8 @@ def test_who_comes_during_a_look_misses_nothing(database: Database) -> None:
             await watch.joined()
             with database.read() as session:
                 found = happened(session, Cursor(), 100, jobs=[new])
-            end = time.monotonic() + 1
-            while time.monotonic() < end:
-                found += [e for e in (await watch.news(0.2))[0] if e.at > found[-1].at]
+            for wait_s in (HANGS_S, 0.2):
+                found += [e for e in (await watch.news(wait_s))[0] if e.at > found[-1].at]
             return [e.event.kind for e in found]
 
     async def run() -> list[str]:
@@ -61,7 +58,7 @@ def test_who_comes_during_a_look_misses_nothing(database: Database) -> None:
         with hub.watch("default", known) as first:
             await first.joined()
             note(database, known, "begin")
-            assert await asyncio.to_thread(hub.standing.wait, PATIENCE_S)
+            assert await asyncio.to_thread(hub.standing.wait, HANGS_S)
             listening = asyncio.create_task(listen(hub))
             await asyncio.sleep(0.3)
             note(database, new, "meanwhile")

@@ -14,6 +14,7 @@ from db.finished_lessons import learn
 from db.repositories.lessons import LessonRepository
 from db.tables import RegistryRow
 from testbed.api_service import Service
+from testbed.deadlines import stretched
 from testbed.stages import BEST, LARGE, SMALL, ended
 from tests.api.clients import KINDS, ask
 from tests.api.test_bad_input import problem_of
@@ -105,7 +106,7 @@ def test_all_shapes_of_a_model_are_answered_soon(service: Service) -> None:
         taken.append(time.perf_counter() - began)
     assert len(found.items) == ROWS + 2 and not found.truncated
     # On a quiet machine it is 0.03 s; ten times that says that it grew with something else.
-    assert min(taken) < 0.3, taken
+    assert min(taken) < stretched(0.3), taken
 
 
 def test_a_lesson_goes_to_another_service_and_is_taken_over_once(embedded: Service) -> None:

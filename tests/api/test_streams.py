@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ import httpx2
 import pytest
 from sqlalchemy import event
 
+from api.hub import Hub
 from db.repositories.events import EventRepository
 from db.repositories.jobs import JobRepository
 from testbed.api_service import Service, bearer, service_settings, serving
+from testbed.deadlines import HANGS_S, comes_true
 from testbed.plain_http import NO_TLS
 from testbed.servers import fresh_database
 from warpsmith.domain.state import JobState
@@ -53,7 +56,7 @@ def messages(response: httpx2.Response) -> Iterator[Message]:
 @contextmanager
 def streaming(http: httpx2.Client, path: str, last: str | None = None) -> Iterator[Iterator[Message]]:
     headers = {} if last is None else {"Last-Event-ID": last}
-    with http.stream("GET", path, headers=headers, timeout=PATIENCE_S) as response:
+    with http.stream("GET", path, headers=headers, timeout=HANGS_S) as response:
         assert response.status_code == 200
         assert response.headers["content-type"].startswith("text/event-stream")
         yield messages(response)
@@ -196,8 +199,23 @@ def test_a_wait_that_cannot_be(service: Service, wait: str) -> None:
     assert refused.json()["errors"][0]["field"] == "query.wait"
 
 
-@pytest.mark.alone
-def test_many_watchers_cost_one_statement_a_look(postgres_url: str, tmp_path: Path) -> None:
+def test_many_watchers_cost_one_statement_a_look(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statements: list[str] = []
+    after_looks: list[int] = []
+    look = Hub._look
+
+    def counted(hub: Hub, *watched: set[str]) -> Any:
+        found = look(hub, *watched)
+        after_looks.append(len(statements))
+        return found
+
+    def settled() -> bool:
+        last = after_looks[-4:]
+        return len(last) == 4 and all(b - a == 1 for a, b in pairwise(last))
+
+    monkeypatch.setattr(Hub, "_look", counted)
     with serving(service_settings(tmp_path, postgres_url), migrated=True) as service:
         job_id = new_job(service)
         with service.database.write() as session:
@@ -222,17 +240,14 @@ def test_many_watchers_cost_one_statement_a_look(postgres_url: str, tmp_path: Pa
         for thread in threads:
             thread.start()
         arrived.wait()
-        # Each has looked once for what was there before it.
-        time.sleep(2)
-        statements: list[str] = []
         event.listen(service.database.engine, "before_cursor_execute", lambda *a: statements.append(a[2]))
-        time.sleep(4)
-        asked = list(statements)
+        # First each looks once for what was there before it.
+        assert comes_true(settled, HANGS_S), after_looks
+        asked = statements[after_looks[-4] : after_looks[-1]]
         cancel(service, job_id)
         for thread in threads:
             thread.join()
     assert heard == ["cancelled"] * WATCHERS
-    assert 2 <= len(asked) <= 5, asked
     assert all("FROM job" in statement for statement in asked)
 
 
@@ -271,7 +286,7 @@ def test_a_service_that_stops_ends_its_streams(tmp_path: Path) -> None:
         begun = threading.Event()
         watching = threading.Thread(target=watch)
         watching.start()
-        assert begun.wait(PATIENCE_S)
+        assert begun.wait(HANGS_S)
         began_s = time.monotonic()
     assert ended.wait(PATIENCE_S)
     assert time.monotonic() - began_s < PATIENCE_S / 2

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from testbed.deadlines import HANGS_S
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.sandbox import CompilePool, probe_devices
 
@@ -20,6 +21,6 @@ def info() -> DeviceInfo:
 @pytest.fixture(scope="module")
 def pool() -> Iterator[CompilePool]:
     """Compile children."""
-    made = CompilePool(workers=1, timeout_s=30)
+    made = CompilePool(workers=1, timeout_s=HANGS_S)
     yield made
     made.close()

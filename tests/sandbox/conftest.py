@@ -6,6 +6,7 @@ from typing import Protocol
 
 import pytest
 
+from testbed.deadlines import HANGS_S
 from tests.sandbox.kernels import CUDA_DEVICE
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.sandbox import CompilePool, probe_devices
@@ -44,7 +45,7 @@ def permitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def pool(permitted: Path) -> Iterator[CompilePool]:
     """One compile child at a time, with a deadline that good sources keep."""
-    made = CompilePool(workers=1, timeout_s=30, include_dirs={"shared": permitted})
+    made = CompilePool(workers=1, timeout_s=HANGS_S, include_dirs={"shared": permitted})
     yield made
     made.close()
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from testbed.deadlines import HANGS_S
 from warpsmith.child_environment import child_environment
 from warpsmith.sandbox import system_calls
 from warpsmith.sandbox.confine import landlock_abi, memory_limit
@@ -35,7 +36,7 @@ def _told(names: Sequence[str], **options: object) -> dict[str, Any]:
     argument |= {"forks": True, "calls": "native", "target": "/", "port": 0, **options}
     child = ChildProcess("tests.sandbox.children", argument, child_environment(None))
     try:
-        reply, _ = child.channel.receive(time.monotonic() + 20)
+        reply, _ = child.channel.receive(time.monotonic() + HANGS_S)
     finally:
         child.kill()
     assert reply["confined"] is (landlock_abi() > 0)

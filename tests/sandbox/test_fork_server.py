@@ -46,7 +46,7 @@ def parent_of(pid: int) -> int:
 def test_a_child_has_its_own_folder_group_and_environment(started: list[ChildProcess]) -> None:
     one, two = (start(started, {"do": "environment"}) for _ in range(2))
     assert one.private != two.private
-    told, _ = one.channel.receive(time.monotonic() + 30)
+    told, _ = one.channel.receive(time.monotonic() + HANGS_S)
     assert told == {"COLOUR": "red", "TMPDIR": str(one.private), "HOME": str(one.private)} | {
         name: told[name] for name in ("LC_CTYPE",) if name in told
     }
@@ -59,7 +59,7 @@ def test_a_child_has_its_own_folder_group_and_environment(started: list[ChildPro
 
 def test_generators_differ_from_child_to_child(started: list[ChildProcess]) -> None:
     drawn = [
-        tuple(start(started, {"do": "draw"}).channel.receive(time.monotonic() + 30)[0].values())
+        tuple(start(started, {"do": "draw"}).channel.receive(time.monotonic() + HANGS_S)[0].values())
         for _ in range(3)
     ]
     assert len({numpy for numpy, _ in drawn}) == len({plain for _, plain in drawn}) == 3
@@ -69,11 +69,11 @@ def test_how_a_child_ended_is_known(started: list[ChildProcess]) -> None:
     killed = start(started, {"do": "lie", "reply": {}})
     os.kill(killed._process.pid, signal.SIGKILL)
     with pytest.raises(ChildDied) as died:
-        killed.channel.receive(time.monotonic() + 30)
+        killed.channel.receive(time.monotonic() + HANGS_S)
     assert "SIGKILL" in str(killed.explain(died.value))
     failed = start(started, {"do": "what nobody can"})
     with pytest.raises(ChildDied) as died:
-        failed.channel.receive(time.monotonic() + 30)
+        failed.channel.receive(time.monotonic() + HANGS_S)
     explained = str(failed.explain(died.value))
     assert "exit code 1" in explained and "what nobody can" in explained
 
@@ -87,7 +87,7 @@ def test_a_server_that_is_killed_takes_its_children_along_and_is_replaced(
     assert child.wait(HANGS_S)
     assert not child.alive
     again = start(started, {"do": "environment"})
-    assert again.channel.receive(time.monotonic() + 30)[0]["COLOUR"] == "red"
+    assert again.channel.receive(time.monotonic() + HANGS_S)[0]["COLOUR"] == "red"
 
 
 def test_nothing_outlives_the_process_that_started_it() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from testbed.deadlines import stretched
+from testbed.deadlines import HANGS_S, stretched
 from tests.sandbox.kernels import plan
 from warpsmith.child_environment import child_environment
 from warpsmith.domain.argument import Role
@@ -23,7 +23,7 @@ from warpsmith.verify.dtypes import wanted_dtype
 from warpsmith.verify.inputs import draw_inputs
 from warpsmith.verify.run_report import Array
 
-RUNNER = ReferenceRunner(timeout_s=10)
+RUNNER = ReferenceRunner(timeout_s=HANGS_S)
 SECRET = secrets.token_hex(16)
 
 
@@ -217,7 +217,7 @@ def test_bytes_that_are_no_frame_end_the_child(raw: str) -> None:
     child = ChildProcess("tests.sandbox.children", {"do": "raw", "bytes": raw}, {})
     try:
         with pytest.raises(ChildDied) as caught:
-            child.channel.receive(time.monotonic() + 20)
+            child.channel.receive(time.monotonic() + HANGS_S)
     finally:
         child.kill()
     assert caught.value.cause == "protocol"

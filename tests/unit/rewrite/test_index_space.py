@@ -5,6 +5,7 @@ import time
 import pytest
 import yaml
 
+from testbed.deadlines import stretched
 from warpsmith.domain.device import Backend
 from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
 from warpsmith.rewrite.skeleton.indices.index_space import BLOCK, GRID, IndexSpace, Surroundings, index_space
@@ -153,7 +154,7 @@ def test_long_kernels_take_bounded_time() -> None:
     body = HERE + "if (i < w) {" + "".join(f"x[i + {n}] = {n}.0f;\n" for n in range(3000)) + "}"
     start = time.process_time()
     space(body, SIZED)
-    assert time.process_time() - start < 4
+    assert time.process_time() - start < stretched(4)
 
 
 def test_buffers_may_be_called_as_the_launch_is() -> None:
