@@ -26,7 +26,7 @@ chmod +x $(BIN)/warpsmith
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo browser clang test test-nightly test-gpu check lock release wheelhouse bench-search clean
+.PHONY: help setup demo browser clang test test-changed test-full test-nightly test-gpu check lock release wheelhouse bench-search clean
 
 help: ## List the commands
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -48,13 +48,25 @@ $(DEMO_STAMP): requirements/demo.txt
 demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO_STAMP)) ## Tune a kernel on this machine; leaves report.html and result.json in OUT
 	$(BIN)/python -m warpsmith demo --out $(OUT)
 
-test: $(STAMP) $(EXPORTS_STAMP) ## Run the suite with a share of what repeats, or what PYTEST_ARGS selects of it
-	$(BIN)/python scripts/browser.py $(if $(CI),,--or-skip)
-	$(BIN)/python scripts/clang.py $(if $(CI),,--or-skip)
-	$(BIN)/python scripts/suite.py $(PYTEST_ARGS)
+# Elsewhere than in CI tests are skipped that lack a browser, clang, or the 1.5 GB of the exports' tools.
+define SUITE
+$(BIN)/python scripts/browser.py $(if $(CI),,--or-skip)
+$(BIN)/python scripts/clang.py $(if $(CI),,--or-skip)
+$(BIN)/python -m scripts.suite
+endef
+NEEDED := $(STAMP) $(if $(CI),$(EXPORTS_STAMP))
+
+test: $(NEEDED) ## Run the gate: every cheap test and a list of dear ones, or what PYTEST_ARGS selects of them
+	$(SUITE) gate $(if $(RECORD),--record $(RECORD)) $(PYTEST_ARGS)
+
+test-changed: $(NEEDED) ## Run what the gate leaves out of the rooms that changed
+	$(SUITE) changed $(PYTEST_ARGS)
+
+test-full: $(NEEDED) ## Run the whole suite with a share of what repeats; RECORD=folder keeps its costs
+	$(SUITE) full $(if $(RECORD),--record $(RECORD)) $(PYTEST_ARGS)
 
 test-nightly: ## The same with every case of the corpora and every generated example
-	WARPSMITH_NIGHTLY=1 $(MAKE) test
+	WARPSMITH_NIGHTLY=1 $(MAKE) test-full
 
 browser: $(STAMP) ## Find the Chromium of tests/browser; root on Debian gets one from there
 	$(BIN)/python scripts/browser.py
@@ -74,7 +86,7 @@ $(EXPORTS_STAMP): tests/exports/requirements.txt tests/exports/without-dependenc
 
 test-%: $(STAMP) ## Run one folder of tests: test-unit, test-contract, test-db, test-api, test-service, test-sandbox, test-e2e
 	@test -d tests/$* || { echo "tests/$* is no folder; there are: $(patsubst tests/%,%,$(sort $(patsubst %/,%,$(dir $(wildcard tests/*/test_*.py))) tests/unit))"; exit 2; }
-	$(BIN)/python scripts/suite.py tests/$* $(PYTEST_ARGS)
+	$(BIN)/python -m scripts.suite full tests/$* $(PYTEST_ARGS)
 
 test-gpu: ## Run the contract suites and the adversarial corpus on this machine's GPU: [PYTHON=python3 with the packages] [ALL=1]
 	WARPSMITH_TEST_GPU=1 PYTHONPATH=".$${PYTHONPATH:+:$$PYTHONPATH}" \

@@ -1,60 +1,220 @@
-"""Run the whole suite: first what may have company, three tests at a time, then what wants quiet cores.
+"""Run a tier of the suite, three tests at a time, then those that want quiet cores; add up core-seconds.
 
-Run: python scripts/suite.py [arguments of pytest]
+Run: python scripts/suite.py {gate,changed,full} [--record FOLDER] [arguments of pytest]
 
-Arguments go to both runs, so that a file or `-k` may select from either part, or from both. Each run ends
-with its ten slowest tests. On a machine that does something else for a second, one test of thousands fails by
-chance: up to `BY_CHANCE` failed tests of a part run once more, by themselves, and that verdict counts.
+`gate` is `make test`: the tests under half a core-second, and the list of `tests/gate.toml`; a whole gate
+above `GATE_CORE_S` is red. `changed` runs what the gate leaves out of the rooms that changed since the
+branch's base, or, on the base itself, since the full suite was recorded. `full` runs all. A failed test that
+passes when it runs once more by itself is printed as a defect; two failures have a cause in common.
 """
 
+import ctypes
+import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from testbed.rooms import changed_paths, tests_of
+from testbed.tiers import COSTS, DEAR_CORE_S, in_tier, promises, read_costs, recorded_costs
+from warpsmith.commit import commit_name
+
 # More than the cores of a small machine: many tests wait for processes, leases and sockets.
 AT_A_TIME = 3
-BESIDE = ("--part", "beside", "-n", str(AT_A_TIME), "--dist", "worksteal")
-ALONE = ("--part", "alone")
-SLOWEST = 10
-BY_CHANCE = 5
+PARTS = {
+    "beside": ("--part", "beside", "-n", str(AT_A_TIME), "--dist", "worksteal"),
+    "alone": ("--part", "alone"),
+}
+GATE_CORE_S = 850.0
+"""Budget of the whole gate: seven minutes of two cores."""
+BY_CHANCE = 1
 """Failed tests of a part up to which they run again; more have a cause in common."""
+TIERS = {"gate": "gate", "changed": "rest", "full": "full"}
+SHOWN = 10
+SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 
 
-def verdict(codes: list[int]) -> int:
-    """The exit status of all runs: the first failure; a part with no test is none, unless all have none."""
+def verdict(codes: Sequence[int]) -> int:
+    """Exit status of all runs: the first failure; a part with no test is none, unless all have none."""
     ran = [code for code in codes if code != pytest.ExitCode.NO_TESTS_COLLECTED]
     return next((code for code in ran if code), 0) if ran else int(pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:
-    """What both parts run in: bytecode is kept, which hundreds of processes would compile anew."""
+    """Environment of both parts: bytecode is kept, which hundreds of processes would compile anew."""
     return {name: value for name, value in given.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
-def run(part: tuple[str, ...], words: list[str]) -> int:
-    """The exit status of one part, after a second run of the few that failed in it."""
-    command = (sys.executable, "-m", "pytest")
-    here = environment(os.environ)
-    with tempfile.TemporaryDirectory() as folder:
-        failures = Path(folder) / "failures"
-        first = [*command, f"--durations={SLOWEST}", *part, "--failures", str(failures), *words]
-        code = subprocess.run(first, env=here, check=False).returncode
-        failed = failures.read_text().splitlines() if failures.exists() else []
+def adopt_orphans() -> None:
+    """Become the parent of orphans, on Linux: their CPU time counts, and somebody waits for them."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+
+
+def core_seconds_of(words: Sequence[str]) -> tuple[int, float]:
+    """Run a command; returns its exit status and the CPU seconds of the processes that ended meanwhile."""
+    process = subprocess.Popen(words, env=environment(os.environ))
+    spent = 0.0
+    while True:
+        try:
+            pid, status, used = os.wait3(0)
+        except KeyboardInterrupt:  # the terminal told the tests as well
+            process.wait()
+            raise
+        spent += used.ru_utime + used.ru_stime
+        if pid == process.pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return process.returncode, spent
+
+
+def run(part: Sequence[str], words: Sequence[str], costs: Path) -> tuple[int, float]:
+    """Exit status and core-seconds of one part, after a second run of a failure that may be chance."""
+    command = (sys.executable, "-m", "pytest", "-p", "testbed.core_seconds", "--core-seconds", str(costs))
+    failures = costs.with_name("failures")
+    failures.unlink(missing_ok=True)
+    code, spent = core_seconds_of([*command, *part, "--failures", str(failures), *words])
+    failed = failures.read_text().splitlines() if failures.exists() else []
     if code != pytest.ExitCode.TESTS_FAILED or not 0 < len(failed) <= BY_CHANCE:
-        return code
-    print(f"{len(failed)} failed; by itself runs once more:", *failed, sep="\n  ", flush=True)
-    return subprocess.run([*command, *failed], env=here, check=False).returncode
+        return code, spent
+    print("by itself runs once more:", *failed, sep="\n  ", flush=True)
+    code, more = core_seconds_of([*command, *failed])
+    if code == 0:
+        print("DEFECT: this test failed, and passed by itself; mend it:", *failed, sep="\n  ", flush=True)
+    return code, spent + more
 
 
-def main() -> int:
-    """Both parts, whatever comes of the first."""
-    return verdict([run(part, sys.argv[1:]) for part in (BESIDE, ALONE)])
+def folder_of(test: str) -> str:
+    """Folder of a test as the table names it: two levels, three below `tests/unit`."""
+    parts = test.split("::", maxsplit=1)[0].split("/")[:-1]
+    return "/".join(parts[: 3 if parts[1:2] == ["unit"] else 2])
+
+
+def by_folder(costs: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """Tests, core-seconds and dear tests of each folder, the dearest first."""
+    rows: dict[str, list[float]] = defaultdict(list)
+    for name, seconds in costs.items():
+        rows[folder_of(name)].append(seconds)
+    ordered = sorted(rows.items(), key=lambda row: -sum(row[1]))
+    return {
+        folder: {
+            "tests": len(row),
+            "core_s": round(sum(row), 1),
+            "dear": sum(seconds >= DEAR_CORE_S for seconds in row),
+        }
+        for folder, row in ordered
+    }
+
+
+def table(record: Mapping[str, object], folders: Mapping[str, Mapping[str, float]]) -> str:
+    """The record in Markdown: its sums, and a row for each folder."""
+    lines = [
+        f"{record['tests']} tests, {record['core_s']} core-seconds, "
+        f"{record['wall_s']} s on {record['cores']} cores",
+        "",
+        "| folder | tests | core-seconds | dear tests |",
+        "|---|---|---|---|",
+        *(f"| {name} | {row['tests']} | {row['core_s']} | {row['dear']} |" for name, row in folders.items()),
+    ]
+    return "\n".join(lines)
+
+
+def complaints(costs: Mapping[str, float], core_s: float) -> list[str]:
+    """Lines that make a whole gate red: a sum above its budget, and names on its list that no test has."""
+    lines = [
+        f"tests/gate.toml lists no test of this suite: {name}" for name in promises() if name not in costs
+    ]
+    if core_s > GATE_CORE_S:
+        lines.append(f"the gate took {core_s:.0f} core-seconds; its budget is {GATE_CORE_S:.0f}")
+    return lines
+
+
+def unlisted(costs: Mapping[str, float]) -> list[str]:
+    """The dearest tests of a gate that its list does not name, with their cost."""
+    dear = sorted((-seconds, name) for name, seconds in costs.items() if name not in promises())
+    return [f"  {-seconds:6.2f}  {name}" for seconds, name in dear[:SHOWN] if -seconds >= DEAR_CORE_S]
+
+
+def selection() -> list[str] | None:
+    """Arguments that select the tests of the rooms that changed; None if there is nothing to run."""
+    base, paths = changed_paths()
+    chosen = tests_of(paths)
+    costs = recorded_costs()
+    here = [c for n, c in costs.items() if n.startswith(tuple(chosen)) and in_tier(n, "rest")]
+    print(
+        f"since {base[:12]}: {len(paths)} files; of {', '.join(chosen) or 'no tests'} the gate leaves out",
+        end=" ",
+    )
+    print(f"{len(here)} dear tests, {sum(here):.0f} core-seconds", flush=True)
+    return chosen or None
+
+
+def main(words: list[str]) -> int:
+    """Run both parts of a tier, whatever comes of the first, and print its costs."""
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a script's `&` ignores it, and so would all tests
+    tier, *words = words
+    folder = Path(words.pop(words.index("--record") + 1)) if "--record" in words else None
+    words = [word for word in words if word != "--record"]
+    is_whole = not words
+    if tier == "changed" and not (words := selection() or []):
+        return 0
+    adopt_orphans()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as private:
+        path = Path(private) / "core_seconds.tsv"
+        path.touch()
+        ran = [run((*part, "--tier", TIERS[tier]), words, path) for part in PARTS.values()]
+        costs = read_costs(path)
+    core_s = sum(spent for _, spent in ran)
+    folders = by_folder(costs)
+    record: dict[str, object] = {
+        "commit": commit_name(),
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": f"python scripts/suite.py {tier}",
+        "cores": os.cpu_count(),
+        "tests": len(costs),
+        "core_s": round(core_s),
+        "wall_s": round(time.monotonic() - began),
+    }
+    print("", table(record, folders), sep="\n")
+    code = verdict([code for code, _ in ran])
+    if tier == "gate" and is_whole:
+        if dear := unlisted(costs):
+            print("", "dear, and on no list (`tests/gate.toml`):", *dear, sep="\n")
+        red = complaints(costs, core_s)
+        print(*red, sep="\n")
+        code = code or int(bool(red))
+    if folder is not None and code == 0:
+        write_record(folder, tier, record, folders, costs if is_whole else {})
+    return code
+
+
+def write_record(
+    folder: Path,
+    tier: str,
+    record: Mapping[str, object],
+    folders: Mapping[str, Mapping[str, float]],
+    costs: Mapping[str, float],
+) -> None:
+    """Write the record; of a whole full suite the costs of its dear tests too, which gates go by."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{tier}.json").write_text(json.dumps({**record, "folders": folders}, indent=1) + "\n")
+    (folder / f"{tier}.md").write_text(
+        f"# The suite, tier `{tier}`, {record['commit']}\n\n{table(record, folders)}\n"
+    )
+    if tier == "full" and costs:
+        dear = sorted((name, seconds) for name, seconds in costs.items() if seconds >= DEAR_CORE_S)
+        COSTS.write_text("".join(f"{seconds:.1f}\t{name}\n" for name, seconds in dear))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -17,6 +17,7 @@ from testbed.databases import (
 )
 from testbed.repetitions import examples, nightly
 from testbed.servers import postgres_session, postgres_url, redis_session, redis_url
+from testbed.tiers import TIERS, dealt, in_tier
 from warpsmith.temporary_folder import temporary_folder
 
 __all__ = [
@@ -43,6 +44,9 @@ def _temporary_folder() -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--part`, beside which `-m` stays free for whoever runs the tests."""
     parser.addoption("--part", choices=("beside", "alone"), help="tests that may have company, or the others")
+    parser.addoption(
+        "--tier", choices=TIERS, default="full", help="the gate's tests, the others, or (default) all"
+    )
     parser.addoption("--failures", type=Path, help="file that gets the failed tests, one a line")
 
 
@@ -78,13 +82,15 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the other part (without `--part` both run) and, unless this is the night, what is for it."""
-    part, night = config.getoption("--part"), nightly()
+    """Leave out the other part (without `--part` both run), other tiers and, by day, the night's."""
+    part, tier, night = config.getoption("--part"), config.getoption("--tier"), nightly()
 
     def wanted(item: pytest.Item) -> bool:
         alone, late = (item.get_closest_marker(name) is not None for name in ("alone", "nightly"))
-        return (night or not late) and part in (None, "alone" if alone else "beside")
+        here = part in (None, "alone" if alone else "beside") and in_tier(item.nodeid, tier)
+        return here and (night or not late)
 
-    chosen = [item for item in items if wanted(item)]
-    config.hook.pytest_deselected(items=[i for i in items if i not in chosen])
-    items[:] = chosen
+    chosen = {item: wanted(item) for item in items}
+    config.hook.pytest_deselected(items=[item for item, here in chosen.items() if not here])
+    hands = getattr(config, "workerinput", {}).get("workercount", 1)
+    items[:] = dealt([item for item, here in chosen.items() if here], hands)
