@@ -77,10 +77,11 @@ def core_seconds_of(words: Sequence[str]) -> tuple[int, float]:
 
 def run(part: Sequence[str], words: Sequence[str], costs: Path) -> tuple[int, float]:
     """Exit status and core-seconds of one part, after a second run of a failure that may be chance."""
-    command = (sys.executable, "-m", "pytest", "-p", "testbed.core_seconds", "--core-seconds", str(costs))
+    # With `=`: a path that stands by itself would move the root folder of the tests.
+    command = (sys.executable, "-m", "pytest", "-p", "testbed.core_seconds", f"--core-seconds={costs}")
     failures = costs.with_name("failures")
     failures.unlink(missing_ok=True)
-    code, spent = core_seconds_of([*command, *part, "--failures", str(failures), *words])
+    code, spent = core_seconds_of([*command, *part, f"--failures={failures}", *words])
     failed = failures.read_text().splitlines() if failures.exists() else []
     if code != pytest.ExitCode.TESTS_FAILED or not 0 < len(failed) <= BY_CHANCE:
         return code, spent
