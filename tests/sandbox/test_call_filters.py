@@ -10,6 +10,7 @@ from warpsmith.sandbox.system_calls import MACHINES, Machine
 
 ALLOWED, REFUSED, ABSENT, KILLED = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
 ELSEWHERE = 2_000_000_000
+X32 = 0x40000000
 MUST_REFUSE = {
     *("socket", "setsid", "ptrace", "pidfd_open", "kill", "unshare", "fchmod", "shmget", "bpf"),
     *("perf_event_open", "add_key", "mount", "name_to_handle_at", "reboot", "setuid"),
@@ -89,8 +90,8 @@ def test_other_calls_pass_and_other_machines_do_not(name: str) -> None:
     others = set(range(480)) - set(named.values())
     assert {n for n in others if _answer(machine, True, n) != ALLOWED} == set()
     assert _answer(machine, True, 0, audit=0x40000003) == KILLED
-    if machine.foreign is not None:
-        assert _answer(machine, True, machine.foreign + 1) == REFUSED
+    # On x86_64 this bit of a number asks for the x32 ABI, whose numbers are in no table; elsewhere it is none.
+    assert _answer(machine, True, X32 + 1) == (REFUSED if name == "x86_64" else ALLOWED)
 
 
 @pytest.mark.parametrize("name", sorted(MACHINES))

@@ -268,3 +268,14 @@ def test_an_attempt_that_lost_its_lease_gives_back_nothing_of_the_next_one(
         (after,) = TaskRepository(session).of_job(job_id)
         assert after.state is TaskState.RUNNING
         assert after.attempt == 2
+
+
+def test_a_worker_that_is_told_to_stop_claims_nothing(context: Context) -> None:
+    job_id = submit(context.database, scale_job())
+    advance(context.database, job_id)
+    with context.database.write() as session:
+        (task,) = TaskRepository(session).of_job(job_id)
+        WorkerRepository(session).drain(context.worker_id)
+    assert not task_runner.run_task(context, task.id)
+    with context.database.read() as session:
+        assert TaskRepository(session).get(task.id).state is TaskState.QUEUED

@@ -3,6 +3,8 @@ import os
 import pytest
 
 from db.engine import Database
+from db.message_names import ADVANCE
+from db.repositories.outbox import OutboxRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from testbed.rows import add_job, add_task
@@ -54,3 +56,16 @@ def test_the_steward_takes_over_from_a_dead_worker_of_this_machine(database: Dat
         states = {name: TaskRepository(session).get(task_id).state for name, task_id in tasks.items()}
     assert states.pop("dead") is TaskState.QUEUED
     assert set(states.values()) == {TaskState.RUNNING}
+
+
+def test_the_steward_sends_messages_again_for_an_idle_job(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.steward.QUIET_S", -1.0)
+    with database.write() as session:
+        job_id, outbox = add_job(session).id, OutboxRepository(session)
+        outbox.mark_published([message.id for message in outbox.waiting()])
+    Steward(Settings(), database, SilentBell(), "me").sweep()
+    with database.read() as session:
+        (message,) = OutboxRepository(session).waiting()
+        assert (message.name, message.subject) == (ADVANCE, job_id)

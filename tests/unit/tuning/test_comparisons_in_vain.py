@@ -84,6 +84,7 @@ def test_a_gain_within_the_noise_is_none() -> None:
     result, _ = verified(1.05, noise=0.1)
     assert {c.pairs for c in result.comparisons} == {LOOK_PAIRS}
     assert {c.verdict for c in result.comparisons} == {Verdict.EQUAL}
+    assert {c.candidate for c in result.choices} == {None}
 
 
 def test_a_plan_may_ask_for_every_check_of_what_would_not_serve() -> None:
