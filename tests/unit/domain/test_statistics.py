@@ -275,3 +275,5 @@ def test_the_noise_of_blocks_is_that_of_the_kernel_and_not_of_a_drift() -> None:
     widths = [width_of_blocks([[10.0 * math.exp(x)] for x in rng.normal(0, 0.05, 12)]) for _ in range(50)]
     assert 0.02 < float(np.median(widths)) < 0.12
     assert width_of_blocks([[10.0]] * 4) == 0.0
+    for every_second_us in (11.0, 9.0):
+        assert width_of_blocks([[10.0], [every_second_us]] * 3) == pytest.approx(0.1)
