@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.mutation.__main__ import CAUGHT, NOT_CAUGHT, Fault, main, read_faults, tried
+from benchmarks.mutation.__main__ import (
+    CAUGHT,
+    FAILED,
+    NOT_CAUGHT,
+    PASSED,
+    Fault,
+    Run,
+    main,
+    read_faults,
+    tried,
+)
 from benchmarks.provenance import ROOT
 
 ABOVE = Fault("a limit is below itself", "own.py", "n > 3", "n >= 3", "own")
@@ -15,7 +25,7 @@ ABOVE = Fault("a limit is below itself", "own.py", "n > 3", "n >= 3", "own")
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A module with a limit, and a test of it that does not look at negative numbers."""
+    """A module with a limit, and a test of it."""
     (tmp_path / "own.py").write_text("def above(n):\n    return n > 3 and n > -9\n")
     (tmp_path / "test_own.py").write_text(
         "import own\n\ndef test_it():\n    assert own.above(4) and not own.above(3)\n"
@@ -33,20 +43,39 @@ def test_every_fault_applies_once_and_has_tests() -> None:
     assert all((ROOT / path).exists() for path in paths)
 
 
-def test_a_fault_is_caught_missed_or_an_error_and_the_tree_is_as_before(tree: Path) -> None:
+def answer(monkeypatch: pytest.MonkeyPatch, *statuses: int | None) -> None:
+    """Have the tests end with these statuses of pytest, one after the other."""
+    runs = iter([Run(status, "", 0.0) for status in statuses])
+    monkeypatch.setattr("benchmarks.mutation.__main__.tested", lambda *_, **__: next(runs))
+
+
+def test_a_fault_is_caught_or_an_error_and_the_tree_is_as_before(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Most of the processor time of a start of pytest.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     before = (tree / "own.py").read_text()
-    missed = replace(ABOVE, name="a limit that nothing asks for", old="n > -9", new="n > -8")
     broken = replace(ABOVE, name="no Python", old="return", new="return return")
-    rows = tried(tree, [ABOVE, missed, broken], {"own": ["test_own.py"]})
-    assert [row["outcome"] for row in rows] == [CAUGHT, NOT_CAUGHT, "error: exit status 2"]
+    rows = tried(tree, [ABOVE, broken], {"own": ["test_own.py"]})
+    assert [row["outcome"] for row in rows] == [CAUGHT, "error: exit status 2"]
     assert rows[0]["by"] == "test_own.py::test_it"
     assert (tree / "own.py").read_text() == before
 
 
-def test_it_stops_where_a_fault_cannot_be_put_in_or_tests_fail_without_one(tree: Path) -> None:
+def test_a_fault_is_missed_where_all_tests_pass_and_an_error_where_they_do_not_end(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer(monkeypatch, PASSED, PASSED, None)
+    rows = tried(tree, [ABOVE, ABOVE], {"own": ["test_own.py"]})
+    assert [row["outcome"] for row in rows] == [NOT_CAUGHT, "error: no end after 600 s"]
+
+
+def test_it_stops_where_a_fault_cannot_be_put_in_or_tests_fail_without_one(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(ValueError, match=r"a limit is below itself.* occurs 2 times in own.py"):
         tried(tree, [replace(ABOVE, old="n > ")], {"own": ["test_own.py"]})
-    (tree / "own.py").write_text("def above(n):\n    return n >= 3 and n > 3 and n == 5\n")
+    answer(monkeypatch, FAILED)
     with pytest.raises(SystemExit, match="'own' fail without a fault"):
         tried(tree, [ABOVE], {"own": ["test_own.py"]})
 

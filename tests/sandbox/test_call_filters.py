@@ -90,7 +90,7 @@ def test_other_calls_pass_and_other_machines_do_not(name: str) -> None:
     others = set(range(480)) - set(named.values())
     assert {n for n in others if _answer(machine, True, n) != ALLOWED} == set()
     assert _answer(machine, True, 0, audit=0x40000003) == KILLED
-    # On x86_64 this bit of a number asks for the x32 ABI, whose numbers are in no table; elsewhere it is none.
+    # On x86_64 this bit asks for the x32 ABI, whose numbers are in no table; elsewhere it means nothing.
     assert _answer(machine, True, X32 + 1) == (REFUSED if name == "x86_64" else ALLOWED)
 
 
