@@ -62,8 +62,15 @@ def device() -> Iterator[DeviceInfo]:
 
 def test_whoever_waits_is_told_who_has_the_device(device: DeviceInfo) -> None:
     heard: list[str] = []
-    with held_elsewhere(device, 1.0) as pid, device_lock(device, heard.append):
-        pass
+    with held_elsewhere(device, HANGS_S) as pid:
+
+        def hear(words: str) -> None:
+            heard.append(words)
+            # A holder that ends by itself takes its name away before it lets go.
+            os.kill(pid, signal.SIGKILL)
+
+        with device_lock(device, hear):
+            pass
     assert heard and set(heard) == {f"the device is held by process {pid}"}
 
 
