@@ -32,7 +32,7 @@ def test_a_share_of_the_elements_may_be_off_by_a_step(count: int, wrong: int) ->
 
 
 def test_no_element_may_be_off_by_two_steps() -> None:
-    got = off(3)
+    got = off(10)
     got[500] += 2
     report = compare(got, WANT, STEPS)
     assert (report.wrong, report.first_wrong) == (1, 500)

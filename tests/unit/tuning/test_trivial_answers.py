@@ -25,7 +25,7 @@ X, Y, N = KERNEL["arguments"]
 
 @dataclass
 class Answering(FakeReference):
-    """A reference that makes `y` of the inputs in float64."""
+    """A reference that makes `y` of the inputs in float64, and leaves other buffers as they are."""
 
     answer: Callable[[Inputs], Any]
 
@@ -34,7 +34,8 @@ class Answering(FakeReference):
     ) -> Mapping[str, Array]:
         with np.errstate(invalid="ignore", divide="ignore"):
             wide = {name: value.astype(np.float64) for name, value in draw_inputs(plan).items()}
-            return {"y": np.asarray(self.answer(wide))}
+            kept = {b.name: wide[b.name] for b in plan.mutated if b.name in wide}
+            return kept | {"y": np.asarray(self.answer(wide))}
 
 
 def session_of(answer: Callable[[Inputs], Any], job: Job) -> DeviceSession:
@@ -88,6 +89,13 @@ def test_a_draw_that_is_constant_is_named() -> None:
     assert "kernel.arguments.0.draw is constant" in refused
 
 
+def test_an_answer_that_hardly_varies_is_refused() -> None:
+    session = session_of(lambda inputs: 5.0 + 1e-6 * inputs["x"], scale_job())
+    words = untestable(session, session.job.workloads[0])
+    session.close()
+    assert "untestable: a constant would pass the check" in words
+
+
 def test_an_answer_without_its_inputs_is_named() -> None:
     refused = baseline(lambda inputs: np.arange(inputs["x"].size) + 0.0).refused
     assert "y does not depend on the inputs" in refused
@@ -122,14 +130,18 @@ def test_a_share_lets_no_trivial_answer_through(share: float, refused: bool) -> 
     assert ("zeros would pass the check" in words) is refused
 
 
-def test_a_share_lets_no_copied_input_through() -> None:
+@pytest.mark.parametrize("role", ["input", "inout"])
+def test_a_share_lets_no_copied_input_through(role: str) -> None:
+    """An `inout` buffer that stays as it is has its copy as the right answer; `y` does not."""
+    kernel = KERNEL | {"arguments": [X | {"role": role}, Y, N]}
+
     def nearly_copied(inputs: Inputs) -> Any:
         x = inputs["x"]
         return x + np.where(np.arange(x.size) % 25 == 0, 0.5, 0.0)
 
     for share, refused in ((0.05, True), (0.03, False)):
         given = {"y": {"rtol": 0, "atol": 0, "share": share, "within": 1}}
-        session = session_of(nearly_copied, scale_job(kernel=KERNEL, tolerances=given))
+        session = session_of(nearly_copied, scale_job(kernel=kernel, tolerances=given))
         words = untestable(session, session.job.workloads[0])
         session.close()
         assert ("a copied input would pass" in words) is refused
