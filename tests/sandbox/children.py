@@ -41,6 +41,7 @@ def main(argument: dict[str, Any]) -> None:
             limits = Confinement(
                 read=(*system_paths(), *read),
                 write=write,
+                list_root=argument.get("list_root", False),
                 data_bytes=argument.get("data_bytes"),
                 forks=argument["forks"],
                 calls=Calls(argument["calls"]),
