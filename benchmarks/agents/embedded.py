@@ -27,6 +27,7 @@ from db.repositories.outbox import OutboxRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import DEFAULT_TENANT, TrialRow
+from testbed.replay import replay
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.job import Job
 from warpsmith.domain.space import Configuration
@@ -36,7 +37,6 @@ from worker import task_runner
 from worker.advance import advance
 from worker.device_setup import open_setup
 from worker.process_context import Context
-from worker.replay import replay
 
 Replies = Mapping[str, Sequence[Any]]
 """Answers by role, in order; see `replies/`."""

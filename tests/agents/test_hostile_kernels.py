@@ -15,6 +15,7 @@ from db.engine import Database
 from db.repositories.workers import WorkerRepository
 from testbed.api_service import Service, service_settings, serving
 from testbed.deadlines import stretched
+from testbed.replay import replay
 from tests.agents.conftest import KEY, settings_of
 from tests.agents.hostile_kernels import KERNELS, TRAP, HostileKernel, source
 from tests.agents.model_server import Body, ModelServer, Turn, model_server
@@ -33,7 +34,6 @@ from warpsmith.tuning.tools.workbench import Workbench
 from worker.advance import advance
 from worker.device_setup import RealDeviceSetup
 from worker.process_context import Context
-from worker.replay import replay
 
 pytestmark = pytest.mark.slow
 TRAPPED = [[{"name": name, "value": value} for name, value in TRAP.items()]]

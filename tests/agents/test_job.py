@@ -19,6 +19,7 @@ from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.workers import WorkerRepository
 from testbed.deadlines import comes_true, stretched
 from testbed.plain_http import NO_TLS
+from testbed.replay import replay
 from testbed.service import ROOT, Service, ended
 from tests.agents.conftest import KEY, settings_of
 from tests.agents.model_server import Body, Turn, model_server
@@ -32,7 +33,6 @@ from warpsmith.sandbox import probe_devices
 from warpsmith.testing.jobs import scale_job
 from worker.device_setup import RealDeviceSetup
 from worker.process_context import Context
-from worker.replay import replay
 
 pytestmark = pytest.mark.slow
 TOKENS = 150_000
@@ -108,11 +108,11 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 
 def replay_by_command(service: Service, job: str) -> str:
-    """What `python -m worker.replay` says; it must find no difference."""
+    """What `python -m testbed.replay` says; it must find no difference."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("WARPSMITH_")}
     environment["WARPSMITH_DATA_DIR"] = str(service.data_dir)
     done = subprocess.run(
-        [sys.executable, "-m", "worker.replay", job],
+        [sys.executable, "-m", "testbed.replay", job],
         cwd=ROOT,
         env=environment,
         capture_output=True,

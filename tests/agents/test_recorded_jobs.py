@@ -10,7 +10,7 @@ from sqlalchemy import delete, select
 from db import migrate
 from db.engine import Database
 from db.tables import JobRow, TrialRow
-from worker.replay import replay
+from testbed.replay import replay
 
 ROOT = Path(__file__).resolve().parents[2]
 HISTORIES = sorted((ROOT / "benchmarks" / "results" / "agents").glob("*.db.xz"))

@@ -12,6 +12,7 @@ from agents.steps import run_step
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.candidates import CandidateRepository
 from testbed.example_jobs import load_example
+from testbed.replay import replay
 from tests.agents.test_requests import state_of, worker
 from tests.unit.tuning.test_search_facts import measured
 from tests.worker.test_execute import ring_all, submit
@@ -24,7 +25,6 @@ from warpsmith.domain.template import Template
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import BaselineResult, StepPayload, StepResult
 from worker.process_context import Context
-from worker.replay import replay
 
 __all__ = ["worker"]
 

@@ -15,6 +15,7 @@ from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import TaskRow
 from testbed.deadlines import HANGS_S
+from testbed.replay import replay
 from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentBell
 from warpsmith.domain.state import JobState, TaskKind
@@ -24,7 +25,6 @@ from warpsmith.tuning.tasks import Seen, SlicePayload
 from worker import task_runner
 from worker.advance import advance
 from worker.process_context import Context
-from worker.replay import replay
 
 
 @pytest.fixture

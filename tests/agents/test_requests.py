@@ -25,6 +25,7 @@ from db.snapshot import elapsed_s
 from db.tables import AgentRequestRow, AgentStepRow, TaskRow
 from testbed.api_service import service_settings, serving
 from testbed.job_in_memory import Rows
+from testbed.replay import replay
 from tests.agents.replies import as_text, template
 from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentBell, ring_all, submit
@@ -38,7 +39,6 @@ from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import SlicePayload, StepPayload, StepResult
 from worker.process_context import Context
-from worker.replay import replay
 from worker.step_ports import JobPurse
 from worker.task_runner import run_next
 

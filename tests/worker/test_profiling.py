@@ -16,6 +16,7 @@ from db.repositories.workers import WorkerRepository
 from db.result_views import job_result
 from db.snapshot import last_result
 from db.step_facts import step_facts
+from testbed.replay import replay
 from tests.sandbox.ncu_stand_in import ncu
 from tests.worker.test_execute import SilentBell, ring_all, submit
 from warpsmith.domain.device import Backend
@@ -27,7 +28,6 @@ from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.tasks import BaselineResult, StepPayload, StepResult
 from worker.device_setup import RealDeviceSetup
 from worker.process_context import Context
-from worker.replay import replay
 
 pytestmark = pytest.mark.slow
 VALUES = {"dram_bytes": 1179648.0, "dram_percent": 85.27, "l2_hit_percent": 33.06, "sm_percent": 21.5}

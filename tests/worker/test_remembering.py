@@ -14,12 +14,12 @@ from db.repositories.jobs import JobRepository
 from db.repositories.lessons import LessonRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
+from testbed.replay import replay
 from tests.worker.test_reuse import Lab, lab
 from warpsmith.domain.kernel import Kernel
 from warpsmith.testing.jobs import DEVICE, SCALE_SOURCE, scale_job
 from warpsmith.tuning.lessons.lesson import Served
 from warpsmith.tuning.tasks import StepResult
-from worker.replay import replay
 
 __all__ = ["lab"]
 

@@ -1,5 +1,5 @@
 """Repeats the decisions of a job from its records, with recorded replies and no model: `python -m
-worker.replay ID`."""
+testbed.replay ID`."""
 
 import argparse
 import sys
@@ -10,8 +10,9 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from agents.context import StepContext
+from agents.parsing import BadReply
+from agents.reply_acceptance import accept
 from agents.rules.provider import RulesProvider
-from agents.scripted import ScriptedProvider
 from agents.step_record import NoAnswer
 from db.earlier_lessons import recorded_lessons
 from db.engine import open_database
@@ -224,9 +225,9 @@ class _Run:
             if step.provider == "rules":
                 result = RulesProvider().answer(payload, context)
             else:
-                result = ScriptedProvider([step.reply], step.provider).answer(payload, context)
-        except NoAnswer as exc:
-            self._differences.append(f"task {row.number}: {exc.reason}")
+                result = accept(step.reply, step.provider, payload, context)
+        except (BadReply, NoAnswer) as exc:
+            self._differences.append(f"task {row.number}: {exc}")
             return recorded
         for field in ("provider", "plan", "stop", "expected_gain", "ideas", "profile", "cases", "tool_calls"):
             said = getattr(recorded, field), getattr(result, field)
@@ -261,7 +262,7 @@ def _by_the_same_clock(replayed: Payload | None, recorded: Payload | None) -> Pa
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line, for the database of the settings."""
-    parser = argparse.ArgumentParser(prog="python -m worker.replay", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m testbed.replay", description=__doc__)
     parser.add_argument("job")
     options = parser.parse_args(arguments)
     settings = Settings()
