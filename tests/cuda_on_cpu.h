@@ -26,7 +26,7 @@ struct dim3 {
   unsigned x = 1, y = 1, z = 1;
 };
 static dim3 threadIdx, blockIdx, blockDim, gridDim;
-static int warpSize = 32;  // a program may set it to 64 before it launches
+static const int warpSize = 32;
 template <typename T> T __ldg(const T* p) { return *p; }
 template <typename T> T __ldcs(const T* p) { return *p; }
 template <typename T> void __stcs(T* p, T v) { *p = v; }
@@ -143,32 +143,7 @@ template <typename T> T by_xor(T v, int mask, int width = warpSize) {
 template <typename T> T by_down(T v, unsigned delta, int width = warpSize) {
   return shuffled(v, inside(lane() + (int)delta, width));
 }
-template <typename T> T by_up(T v, unsigned delta, int width = warpSize) {
-  const int from = lane() - (int)delta;
-  return shuffled(v, from < begin(width) ? lane() : from);
-}
-static unsigned long long ballot(int holds) {
-  const int base = current->number / warpSize * warpSize;
-  const double mine = holds != 0;
-  slots[current->number] = mine;
-  warp_barrier();
-  unsigned long long bits = 0;
-  for (int n = 0; n < warpSize && base + n < (int)fibers.size(); ++n)
-    bits |= (unsigned long long)(!fibers[base + n].ended && slots[base + n] != 0) << n;
-  warp_barrier();
-  return bits;
-}
 }  // namespace cpu
 #define __shfl_sync(mask, ...) cpu::by_index(__VA_ARGS__)
 #define __shfl_xor_sync(mask, ...) cpu::by_xor(__VA_ARGS__)
 #define __shfl_down_sync(mask, ...) cpu::by_down(__VA_ARGS__)
-#define __shfl_up_sync(mask, ...) cpu::by_up(__VA_ARGS__)
-#define __any_sync(mask, holds) (cpu::ballot(holds) != 0)
-#define __all_sync(mask, holds) (cpu::ballot(!(holds)) == 0)
-// HIP's words, which name no mask.
-#define __shfl cpu::by_index
-#define __shfl_xor cpu::by_xor
-#define __shfl_down cpu::by_down
-#define __shfl_up cpu::by_up
-#define __ballot cpu::ballot
-#define __lane_id() ((unsigned)cpu::lane())

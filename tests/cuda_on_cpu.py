@@ -26,12 +26,9 @@ _TYPES = {"float32": "float", "int32": "int", "int64": "int64_t", "uint32": "uin
 
 
 def results(
-    job: Job, templates: Sequence[tuple[Template, Mapping[str, int]]], folder: Path, warp: int = 32
+    job: Job, templates: Sequence[tuple[Template, Mapping[str, int]]], folder: Path
 ) -> list[dict[str, np.ndarray]]:
     """Every buffer after a launch of each configuration for the job's first workload, guards included.
-
-    Args:
-        warp: threads of a warp, 32 or 64.
 
     Raises:
         AssertionError: the text does not compile, or a launch does not end.
@@ -49,13 +46,7 @@ def results(
         undefined = "\n".join(f"#undef {name}" for name in dict.fromkeys(names))
         parts.append(f"namespace config_{n} {{\n{text}\n}}\n{undefined}\n")
         calls.append(_call(n, template, configured.kernel.entry, workload, values))
-    program = (
-        f'#include "{_precompiled()}"\n'
-        + "".join(parts)
-        + f"int main() {{\nwarpSize = {warp};\n"
-        + "".join(calls)
-        + "}\n"
-    )
+    program = f'#include "{_precompiled()}"\n' + "".join(parts) + "int main() {\n" + "".join(calls) + "}\n"
     source, binary = folder / "program.cpp", folder / "program"
     source.write_text(program)
     _compile("-o", str(binary), str(source))

@@ -401,29 +401,6 @@ def validate(
     raise typer.Exit(0 if report.valid else 2)
 
 
-@app.command()
-def translate(
-    job: Annotated[
-        Path, typer.Argument(help="CUDA job file, or a source (.cu, .cuh).", exists=True, dir_okay=False)
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="File for the HIP job or source; without it, stdout.")
-    ] = None,
-    include_dirs: IncludeDirs = None,
-) -> None:
-    """Translate CUDA to HIP, within a subset; both kernels of a job are compiled, and run if there is a GPU.
-
-    What is not known to be right on warps of 32 and of 64 threads is refused. Exit code 1 with refusals, or
-    if the kernels differ.
-    """
-    from warpsmith.cli import translate as run
-    from warpsmith.settings import settings
-
-    found = run.translate(job, settings(), tuple(include_dirs or ()))
-    run.show(found, out)
-    raise typer.Exit(0 if found.is_right else 1)
-
-
 def _messages(exc: WarpsmithError) -> list[str]:
     """One message per problem of a job file."""
     return [placed(exc.path, f) for f in exc.findings] if isinstance(exc, InvalidJob) else [str(exc)]

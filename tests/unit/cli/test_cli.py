@@ -38,7 +38,6 @@ COMMANDS = [
     "doctor",
     "init",
     "validate",
-    "translate",
     "jobs",
     "definition",
     "keys",
