@@ -1,1 +1,1 @@
-"""OpenCL kernels that others wrote: fetched at named commits, made into jobs by `init`, tuned on PoCL."""
+"""OpenCL kernels that others wrote: fetched at named commits and made into jobs."""

@@ -14,12 +14,11 @@ from typing import Any
 
 import yaml
 
-from benchmarks.opencl_corpus.kernels import alone, unwrapped
 from benchmarks.opencl_corpus.sources import PROJECTS, fetch
 from benchmarks.provenance import record_folder
 from warpsmith.domain.job import Job
 from warpsmith.jobfile import parse_job
-from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
+from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, find_kernels
 from warpsmith.rewrite.skeleton.job_file import job_skeleton
 
 BINDINGS = Path(__file__).parent / "jobs.yaml"
@@ -52,6 +51,21 @@ def bound_jobs(
             source = alone(source, entry)
         binding["sizes"] = binding["sizes"] | (sizes or {})
         yield name, _job(source, entry, binding, project.options, seconds)
+
+
+def unwrapped(text: str) -> str:
+    """A source that a macro turns into a string, without that macro."""
+    wrapped = re.search(r"=\s*[A-Z_]+\s*\((.*)\)\s*;\s*(?:#endif.*)?\Z", text, re.S)
+    return text if wrapped is None else wrapped.group(1)
+
+
+def alone(source: str, entry: str) -> str:
+    """The source without its kernels other than `entry`; functions and macros stay."""
+    for kernel in find_kernels(source, Dialect.OPENCL):
+        if kernel.name != entry:
+            head = rf"\b(?:__)?kernel\s+void\s+{kernel.name}\s*\([^{{;]*"
+            source = re.sub(head + re.escape(kernel.body), "", source, count=1)
+    return source
 
 
 def _job(

@@ -33,7 +33,7 @@ PROJECTS = (
     Project("ggml", "ggml-org/ggml", "d99724f2b141fed9e1a9f402213506c081433465", "**", endings=_CODE),
     Project("llm.c", "karpathy/llm.c", "f1e2ace651495b74ae22d45d1723443fd00ecd3a", "**", endings=_CODE),
 )
-# Further projects of `benchmarks/agents/kernels`, which the counts over all kernels of a project leave out.
+# Further projects of `benchmarks/agents/kernels`.
 FOR_AGENTS = (
     # It carries kernels of vLLM and SGLang, one file for each.
     Project(

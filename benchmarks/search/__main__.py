@@ -11,9 +11,6 @@ from benchmarks.search.plot import svg
 from benchmarks.search.report import overall, per_space
 from benchmarks.search.spaces import load_all
 
-UNRESTRICTED = "ktt_"
-"""Spaces whose restrictions were not recorded; they are for the compile facts, see `scenarios`."""
-
 
 def main() -> None:
     """Run and write search.json, search.md and search.svg."""
@@ -26,7 +23,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="*", choices=METHODS, help="these only")
     options = parser.parse_args()
     began = time.perf_counter()
-    every = [s for s in load_all(options.spaces) if not s.name.startswith(UNRESTRICTED)]
+    every = load_all(options.spaces)
     restricted = [s for s in every if s.restrictions]
     names = {s.name for s in every}
     kept: dict[str, list[Run]] = {}

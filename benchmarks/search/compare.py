@@ -16,9 +16,10 @@ from benchmarks.search.metrics import BUDGETS, best_so_far, summary
 from benchmarks.search.peers import STRATEGIES, OptunaTpe, kernel_tuner
 from benchmarks.search.prior import RECORD
 from benchmarks.search.prior import read as read_prior
-from benchmarks.search.replay import Setup, Trace, replay, run
+from benchmarks.search.replay import Trace, run
 from benchmarks.search.spaces import RecordedSpace, load_all
 from warpsmith.domain.job import SearcherName
+from warpsmith.search.factory import make_searcher
 from warpsmith.search.portfolio import PortfolioSearcher
 
 OURS, RANDOM, TPE = "warpsmith", "random", "Optuna TPE"
@@ -76,7 +77,8 @@ def work(task: Task) -> list[Run]:
             )
         else:
             name = SearcherName.DEFAULT if task.method == OURS else SearcherName.RANDOM
-            trace, seconds = replay(space, seed, BUDGET, Setup(name))
+            searcher = make_searcher(name, space.feasible, seed, launched=space.launched)
+            trace, seconds = run(searcher, space, BUDGET)
         out.append(Run(task.method, space.name, seed, trace, seconds))
     return out
 

@@ -16,7 +16,6 @@ from benchmarks.provenance import record_folder
 COMMIT = "8eeb99e"
 NEWER = "cachefiles"
 OLDER = "currently_unused/cachefiles/KernelTuner data"
-KTT = "currently_unused/cachefiles/KTT data"
 RESTRICTIONS: dict[str, tuple[str, ...]] = {
     "convolution": (
         "block_size_x*block_size_y>=64",
@@ -55,10 +54,6 @@ RECORDINGS: dict[str, tuple[str, ...]] = {
     f"{OLDER}/pnpoly": ("RTX_Titan", "RTX_2080_Ti", "RTX_3060_laptop"),
 }
 """Devices by folder; gemm on the 3060 is a part of its space only, hotspot and gemm_milo lie elsewhere."""
-KTT_RECORDINGS = {
-    "ktt_convolution-RTX_3090": "KTConvolutionOutput_3090",
-    "ktt_pnpoly-RTX_2080_Ti": "KTPnpolyOutput_2080Ti",
-}
 KEPT = ("time", "compile_time", "verification_time", "benchmark_time")
 
 
@@ -69,40 +64,6 @@ def converted(recorded: dict[str, Any], restrictions: tuple[str, ...]) -> dict[s
         key: {n: entry[n] for n in (*params, *KEPT) if n in entry} for key, entry in recorded["cache"].items()
     }
     return {"tune_params": params, "restrictions": list(restrictions), "cache": cache}
-
-
-def converted_ktt(recorded: dict[str, Any]) -> dict[str, Any]:
-    """An output of KTT: times in milliseconds, and what the compiler said where a configuration ran."""
-    params: dict[str, list[Any]] = {}
-    cache = {}
-    for result in recorded["Results"]:
-        values = {p["Name"]: p["Value"] for p in result["Configuration"]}
-        for name, value in values.items():
-            params.setdefault(name, [])
-            if value not in params[name]:
-                params[name].append(value)
-        cache[",".join(map(str, values.values()))] = values | _outcome(result)
-    return {
-        "tune_params": {n: sorted(v) for n, v in params.items()},
-        "restrictions": None,
-        "cache": cache,
-    }
-
-
-def _outcome(result: dict[str, Any]) -> dict[str, Any]:
-    launches = result.get("ComputationResults") or []
-    if result["Status"] != "Ok" or not launches:
-        return {"time": result["Status"]}
-    said, block, whole = (launches[0][k] for k in ("CompilationData", "LocalSize", "GlobalSize"))
-    static = {
-        "regs": said["RegistersCount"],
-        "smem": said["LocalMemorySize"],
-        "priv": said["PrivateMemorySize"],
-        "maxwg": said["MaxWorkGroupSize"],
-        "block": block["X"] * block["Y"] * block["Z"],
-        "grid": whole["X"] * whole["Y"] * whole["Z"],
-    }
-    return {"time": sum(launch["Duration"] for launch in launches) / 1e3, "static": static}
 
 
 def main() -> None:
@@ -128,8 +89,6 @@ def main() -> None:
         kernel = folder.rsplit("/", 1)[-1]
         for device in devices:
             write(f"{kernel}-{device}", converted(read(f"{folder}/{device}"), RESTRICTIONS[kernel]))
-    for name, file in KTT_RECORDINGS.items():
-        write(name, converted_ktt(read(f"{KTT}/{file}")))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """Kernel Tuner's strategies on one recorded space, through its own simulation mode.
 
 Runs in the bench environment and imports nothing of ours. Reads one job, a line, from stdin and writes to
-stdout one line a run: the keys of the configurations it evaluated, in order, and the seconds it took. A live
-job's values are not in its cache: each is asked for with a line, and the next line of stdin is the answer.
+stdout one line a run: the keys of the configurations it evaluated, in order, and the seconds it took.
 """
 
 import contextlib
@@ -16,7 +15,6 @@ from typing import Any
 
 import kernel_tuner
 import numpy as np
-from kernel_tuner import util
 from kernel_tuner.runners import simulation
 
 
@@ -48,30 +46,6 @@ class RecordingRunner(simulation.SimulationRunner):
         """Runs after the space was built and the cache read, which are not the strategy's doing."""
         self.began = self.began or time.process_time()
         return super().run(parameter_space, tuning_options)
-
-
-class LiveRunner(RecordingRunner):
-    """Asks for the value of every configuration that counts, whatever its cache says."""
-
-    def run(self, parameter_space: Any, tuning_options: Any) -> Any:
-        """One at a time: the budget may end between two."""
-        results = []
-        for element in parameter_space:
-            key = ",".join(str(value) for value in element)
-            fresh = key not in self.visited_results and not tuning_options.budget.is_done()
-            if fresh and key in tuning_options.cache:
-                _fill_in(tuning_options.cache[key], key)
-            results += super().run([element], tuning_options)
-        return results
-
-
-def _fill_in(entry: dict[str, Any], key: str) -> None:
-    # Standard output proper: what Kernel Tuner prints goes elsewhere.
-    print(json.dumps({"ask": key}), file=sys.__stdout__, flush=True)
-    value = json.loads(sys.stdin.readline())
-    entry["time"] = util.RuntimeFailedConfig() if value is None else value
-    if value is None:
-        entry["__error__"] = entry["time"]
 
 
 def one(job: dict[str, Any], strategy: str, seed: int) -> dict[str, Any]:
@@ -108,7 +82,7 @@ def one(job: dict[str, Any], strategy: str, seed: int) -> dict[str, Any]:
 def main() -> None:
     """One job: strategies x seeds on one space."""
     job = json.loads(sys.stdin.readline())
-    simulation.SimulationRunner = LiveRunner if job.get("live") else RecordingRunner
+    simulation.SimulationRunner = RecordingRunner
     for strategy in job["strategies"]:
         for seed in job["seeds"]:
             print(json.dumps(one(job, strategy, seed)), flush=True)

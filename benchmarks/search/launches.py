@@ -1,13 +1,16 @@
 """How the recorded kernels are launched, as their definitions in the collection or our own examples say."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from benchmarks.job_files import job_file
 from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.launch import Launch
 from warpsmith.jobfile import load_job
 from warpsmith.rewrite.templater import make_template
 
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = (ROOT / "examples", ROOT / "benchmarks" / "kernels")
+"""The latter come with parameters of their own, to which no rule adds any."""
 WARP = 32
 
 
@@ -31,16 +34,14 @@ LAUNCHES = {
     "dedispersion_milo": _tiled(25000, 2048),
     "gemm": _launch(("MDIMC", "NDIMC"), ("4096 // MWG", "4096 // NWG")),
     "pnpoly": _launch(("block_size_x",), ("ceil_div(20000000, block_size_x * tile_size)",)),
-    "ktt_convolution": _launch(
-        ("BLOCK_SIZE_X", "BLOCK_SIZE_Y"),
-        (
-            "ceil_div(4096, BLOCK_SIZE_X * TILE_SIZE_X)",
-            "ceil_div(4096, BLOCK_SIZE_Y * TILE_SIZE_Y)",
-        ),
-    ),
-    "ktt_pnpoly": _launch(("BLOCK_SIZE_X",), ("ceil_div(20000000, BLOCK_SIZE_X * TILE_SIZE)",)),
 }
 """By kernel of the collection."""
+
+
+def job_file(kernel: str) -> Path | None:
+    """The job of an example or of a kernel written for the bench; None where there is none."""
+    found = (folder / kernel / "cuda.yaml" for folder in FOLDERS)
+    return next((path for path in found if path.exists()), None)
 
 
 def launch_of(kernel: str) -> tuple[Launch, Sequence[Mapping[str, Value]]] | None:
@@ -50,7 +51,7 @@ def launch_of(kernel: str) -> tuple[Launch, Sequence[Mapping[str, Value]]] | Non
     """
     if kernel in LAUNCHES:
         return LAUNCHES[kernel], [{}]
-    path = job_file(kernel, "cuda")
+    path = job_file(kernel)
     if path is None:
         return None
     job = load_job(path)

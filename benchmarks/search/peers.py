@@ -5,9 +5,8 @@ import math
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import optuna
 
@@ -125,21 +124,14 @@ def _write_cache(space: RecordedSpace, path: Path) -> dict[str, float | None]:
             **{n: configuration[n] for n in names},
             "time": "RuntimeFailedConfig" if times[key] is None else times[key],
         }
-    path.write_text(cache_file(space.name, space.kernel, space.tune_params, entries))
-    return times
-
-
-def cache_file(
-    device: str, kernel: str, tune_params: Mapping[str, Sequence[Any]], entries: Mapping[str, Any]
-) -> str:
-    """A cache file as Kernel Tuner's simulation mode reads it."""
     header = {
-        "device_name": device,
-        "kernel_name": kernel,
+        "device_name": space.name,
+        "kernel_name": space.kernel,
         "problem_size": [1, 1, 1],
-        "tune_params_keys": list(tune_params),
-        "tune_params": {name: list(values) for name, values in tune_params.items()},
+        "tune_params_keys": names,
+        "tune_params": {name: list(values) for name, values in space.tune_params.items()},
         "objective": "time",
-        "cache": dict(entries),
+        "cache": entries,
     }
-    return json.dumps(header, indent="")
+    path.write_text(json.dumps(header, indent=""))
+    return times

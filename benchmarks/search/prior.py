@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--spaces", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=RECORD)
     options = parser.parse_args()
-    spaces = [s for s in load_all(options.spaces) if not s.name.startswith("ktt_")]
+    spaces = load_all(options.spaces)
     priors = without_each_kernel(spaces)
     text = {kernel: {k.value: v for k, v in prior.items()} for kernel, prior in priors.items()}
     options.out.write_text(json.dumps(text, indent=1) + "\n")

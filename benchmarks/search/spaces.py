@@ -4,7 +4,7 @@ import gzip
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,10 @@ import numpy as np
 
 from benchmarks.search.launches import WARP, launch_of
 from warpsmith.domain.space import Configuration, Constraint, Parameter, Space, configuration_key
-from warpsmith.measure.occupancy import occupancy
 from warpsmith.search.feasible_set import FeasibleSet, enumerate_space
 from warpsmith.search.launch_prior import Launched, launched
 
 WITHIN = 1.05
-FACTS = "static"
-"""Under which a recording keeps what the compiler said of a configuration."""
-ARCHITECTURES = {"RTX_2080_Ti": "sm_75", "RTX_3090": "sm_86"}
-Report = tuple[float | None, bool]
-"""Occupancy, and whether registers are spilled."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +29,6 @@ class RecordedSpace:
     restrictions: tuple[str, ...]
     times: Mapping[str, float | None]
     """Milliseconds by `configuration_key`; None where the configuration failed."""
-    failed_early: frozenset[str]
-    """Keys of configurations that failed when they were compiled or launched.
-
-    Where compile facts were recorded, a failed one that has none did not get as far as running.
-    """
-    reports: Mapping[str, Report] = field(default_factory=dict)
-    """Of compilers, by key, where they were recorded with the size of a block."""
 
     @cached_property
     def space(self) -> Space:
@@ -93,37 +80,20 @@ def load(path: Path) -> RecordedSpace:
         data = json.load(stream)
     params: dict[str, list[Any]] = data["tune_params"]
     times: dict[str, float | None] = {}
-    early = set()
-    reports: dict[str, Report] = {}
     stem = path.name.removesuffix(".json.gz")
-    architecture = ARCHITECTURES.get(stem.partition("-")[2], "")
-    has_facts = any(isinstance(e, dict) and FACTS in e for e in data["cache"].values())
     for key, recorded in data["cache"].items():
         entry = recorded if isinstance(recorded, dict) else {"time": recorded}
         values = _values(key, entry, params)
         name = configuration_key(values)
         time = entry["time"]
-        if "block" in entry.get(FACTS, {}):
-            reports[name] = _report(architecture, entry[FACTS])
         times[name] = float(time) if isinstance(time, int | float) and math.isfinite(time) else None
-        if isinstance(time, str):
-            unbuilt = has_facts and FACTS not in entry
-            if unbuilt or "Compil" in time or "Runtime" in time:
-                early.add(name)
     return RecordedSpace(
         name=stem,
         kernel=stem.split("-")[0],
         tune_params=params,
         restrictions=tuple(data.get("restrictions") or ()),
         times=times,
-        failed_early=frozenset(early),
-        reports=reports,
     )
-
-
-def _report(architecture: str, said: Mapping[str, float]) -> Report:
-    shared = int(said.get("smem") or 0)
-    return occupancy(architecture, int(said["block"]), int(said["regs"]), shared), bool(said.get("priv"))
 
 
 def load_all(folder: Path) -> list[RecordedSpace]:

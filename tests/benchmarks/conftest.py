@@ -12,17 +12,11 @@ from benchmarks.opencl_corpus.sources import Project
 from benchmarks.production.sources import PROJECTS
 from tests.adversarial.conftest import harness, opencl_device, pool
 from tests.benchmarks.test_opencl_corpus import SOURCE
-from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.device import Backend
 
 EXTENTS = range(1, 21)
 """Values of both parameters of the recorded space."""
 __all__ = ["harness", "opencl_device", "pool"]
-
-
-@pytest.fixture(scope="session")
-def opencl_info(opencl_device: DeviceInfo) -> DeviceInfo:
-    """The same device by the name that tests of the sandbox give it."""
-    return opencl_device
 
 
 @pytest.fixture
@@ -69,8 +63,7 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "corpus" / "mine").mkdir(parents=True)
     (tmp_path / "corpus" / "mine" / "a.cl").write_text(SOURCE)
     mine = (Project("mine", "nobody/nothing", "0" * 40, ".", ("-DSCALE=2",)),)
-    for module in ("templates", "tune", "baselines", "bindings"):
-        monkeypatch.setattr(f"benchmarks.opencl_corpus.{module}.PROJECTS", mine)
+    monkeypatch.setattr("benchmarks.opencl_corpus.bindings.PROJECTS", mine)
     return tmp_path / "corpus"
 
 

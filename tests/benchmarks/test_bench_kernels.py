@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.job_files import FOLDERS, load
-from benchmarks.search.launches import launch_of
+from benchmarks.search.launches import FOLDERS, launch_of
 from warpsmith.backends.base import CompileRequest
 from warpsmith.backends.cuda.compile import compile_cuda
 from warpsmith.domain.device import Backend
 from warpsmith.domain.plan import Compiled
 from warpsmith.domain.template import Template
+from warpsmith.jobfile import load_job
 from warpsmith.rewrite.templater import make_template
 from warpsmith.search import enumerate_space
 
@@ -19,7 +19,7 @@ KERNELS = sorted(p.parent.name for p in FOLDERS[1].glob("*/cuda.yaml"))
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_template_is_the_authors_own(name: str) -> None:
-    job = load(name, "cuda")
+    job = load_job(FOLDERS[1] / name / "cuda.yaml")
     template = make_template(job).template
     assert template.space == job.space
     feasible = enumerate_space(job.space, [w.scope() for w in job.workloads])
@@ -33,7 +33,7 @@ def test_the_template_is_the_authors_own(name: str) -> None:
 @pytest.mark.parametrize("name", KERNELS)
 def test_corners_of_the_space_build(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    job = load(name, "cuda")
+    job = load_job(FOLDERS[1] / name / "cuda.yaml")
     feasible = enumerate_space(job.space, [w.scope() for w in job.workloads])
     template = Template(kernel=job.kernel, space=job.space)
     for row in (0, len(feasible) // 2, len(feasible) - 1):
@@ -43,9 +43,3 @@ def test_corners_of_the_space_build(name: str, tmp_path: Path, monkeypatch: pyte
         )
         built = compile_cuda(request)
         assert isinstance(built, Compiled), f"{kernel.configuration}: {built.log}"
-
-
-def test_a_name_that_is_in_no_folder() -> None:
-    assert {"sgemm", "nbody"} <= set(KERNELS), "or the tests above had nothing to look at"
-    with pytest.raises(KeyError, match="no kernel nonesuch for cuda in examples, kernels"):
-        load("nonesuch", "cuda")

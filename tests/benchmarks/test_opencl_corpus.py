@@ -2,15 +2,13 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from benchmarks.opencl_corpus import bindings
-from benchmarks.opencl_corpus.kernels import EXTENT, alone, find, unwrapped
+from benchmarks.opencl_corpus.bindings import alone, unwrapped
 from benchmarks.opencl_corpus.sources import PROJECTS, Project
-from benchmarks.opencl_corpus.templates import table, totals
 from warpsmith.domain.expressions import Expression
 
 PROJECT = Project("mine", "nobody/nothing", "0" * 40, ".", ("-DSCALE=2",))
@@ -33,23 +31,6 @@ BINDING = """
   grid: ["ceil_div(columns, 16)", "ceil_div(rows, 16)"]
   block: [16, 16]
 """
-
-
-def test_a_kernel_of_a_corpus_becomes_a_job_whose_grid_covers_the_sizes_it_is_compared_with(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "a.cl").write_text(SOURCE)
-    shift, nothing = find(PROJECT, tmp_path)
-    assert shift.name == "mine/a.cl:shift"
-    assert shift.job is not None
-    kernel = shift.job.kernel
-    assert [str(e.text) for e in kernel.launch.grid] == ["ceil_div(columns, 16)", "ceil_div(rows, 16)"]
-    assert shift.job.workloads[0].dimensions == {"rows": EXTENT, "columns": EXTENT}
-    assert kernel.options == ("-DSCALE=2",)
-    indices = kernel.arguments[1].draw
-    assert indices is not None and indices.high == EXTENT
-    assert nothing.job is None
-    assert "output" in nothing.why_not
 
 
 @pytest.mark.parametrize("end", ["", "\n#endif", "\n#endif // HERE\n"])
@@ -99,34 +80,3 @@ def test_every_binding_names_a_project_and_a_kernel_of_its_own() -> None:
     assert len(set(names)) == len(names)
     assert len({n.rpartition(":")[2] for n in names}) == len(names), "reports tell jobs apart by kernel"
     assert {n.partition("/")[0] for n in names} == {p.name for p in PROJECTS}
-
-
-def test_totals_count_kernels_by_what_became_of_them() -> None:
-    rows: list[dict[str, Any]] = [
-        {"kernel": "a", "cannot": "why"},
-        {"kernel": "b", "does not compile": "error"},
-        {
-            "kernel": "c",
-            "rules": ["unroll"],
-            "parameters": {"U": 2},
-            "structural": [],
-            "compiles": False,
-            "log": "error",
-        },
-        {
-            "kernel": "d",
-            "rules": ["vector_width", "unroll"],
-            "parameters": {"V": 3},
-            "structural": ["V"],
-            "compiles": True,
-            "tried": 4,
-            "wrong": [{"why": "x"}],
-            "configurations": 9,
-        },
-    ]
-    found = totals(rows)
-    assert found["made into templates"] == 2
-    assert found["templates that compile"] == 1
-    assert found["with a structural parameter"] == 1
-    assert found["right on all configurations tried"] == 0
-    assert "3 of 4" in table(rows)

@@ -5,10 +5,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.production import run as production
-from benchmarks.production.expressible import judged, reasons, totals
 from benchmarks.production.jobs import Made, descriptions, made_jobs
 from benchmarks.production.run import page, run_all, until
-from benchmarks.production.struct_types import TypeIndex
 from testbed.deadlines import HANGS_S
 from warpsmith.domain.device import Backend
 from warpsmith.rewrite.reader.declarations.file_declarations import declarations, taken
@@ -144,59 +142,3 @@ def test_a_described_kernel_is_taken_out_tuned_and_recorded(
     assert record["mean_speedup"] == pytest.approx(scale["speedup"])
     assert (tmp_path / "out" / "production.md").read_text() == page(record)
     assert "| mine_scale |" in page(record)
-
-
-HEADER = """
-namespace lib {
-enum class Mode : int { A, B };
-constexpr int& operator|=(int& a, int b) { a = a | b; return a; }
-struct Range { float low, high; __host__ Range() : low(0), high(0) {} float width() const { return 1; } };
-template <typename T> struct Params : Range {
-  using Element = T;
-  static constexpr int kSize = 4;
-  T* __restrict__ q; const float* table[3]; uint3 divided; Mode mode; bool more : 1; int rows{}, columns{};
-};
-struct Mapped { CUtensorMap map; int n; };
-struct Called { void (*f)(int); };
-typedef struct { int a; Params<float> inner; } plain_t;
-}
-"""
-
-
-@pytest.mark.parametrize(
-    ("kind", "why"),
-    [
-        ("const lib::Params<float>", ""),
-        ("plain_t", ""),
-        ("lib::Mode", ""),
-        ("T", ""),
-        ("lib::Mapped", "tensor map"),
-        ("Called", "function's address"),
-        ("Unknown<int>", "library: Unknown"),
-        ("typename T::Params", "host code of a template argument"),
-    ],
-)
-def test_a_type_by_value_is_judged_by_its_members(kind: str, why: str) -> None:
-    types = TypeIndex()
-    types.add(HEADER)
-    found = types.why_not(kind, frozenset("T"))
-    assert why in found
-    assert bool(why) == bool(found)
-
-
-def test_every_kernel_of_a_folder_has_a_verdict(tmp_path: Path) -> None:
-    (tmp_path / "types.h").write_text(HEADER)
-    (tmp_path / "all.cu").write_text(
-        """
-        __global__ void fine(lib::Params<float> p, const float** x, int3 v) { p.q[0] = x[0][v.x]; }
-        __global__ void mapped(const __grid_constant__ lib::Mapped m, float* y) { y[0] = m.n; }
-        __global__ void reduced(float* y, int world_size) { y[0] = world_size; }
-        """
-    )
-    fine, mapped, reduced = judged(tmp_path, "mine")
-    assert (fine.why_not, fine.needs) == ("", ("arrays of addresses", "structs by value", "vectors by value"))
-    assert "tensor map" in mapped.why_not
-    assert "other devices" in reduced.why_not
-    verdicts = [fine, mapped, reduced]
-    assert totals(verdicts)["mine"] == {"kernels": 3, "expressible": 1, "share": pytest.approx(1 / 3)}
-    assert sum(reasons(verdicts).values()) == 2

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.search.hub import RESTRICTIONS, converted, converted_ktt
+from benchmarks.search.hub import RESTRICTIONS, converted
 from benchmarks.search.launches import LAUNCHES, launch_of
 from benchmarks.search.spaces import RecordedSpace, load
 
@@ -15,41 +15,6 @@ def saved(tmp_path: Path, name: str, space: dict[str, Any]) -> RecordedSpace:
     with gzip.open(path, "wt") as stream:
         json.dump(space, stream)
     return load(path)
-
-
-def ktt_result(bx: int, tile: int, duration: float | None) -> dict[str, Any]:
-    said = {
-        "CompilationData": {
-            "RegistersCount": 20,
-            "LocalMemorySize": 0,
-            "PrivateMemorySize": 8,
-            "MaxWorkGroupSize": 1024,
-        },
-        "LocalSize": {"X": bx, "Y": 1, "Z": 1},
-        "GlobalSize": {"X": 100, "Y": 2, "Z": 1},
-        "Duration": duration,
-    }
-    return {
-        "Status": "ComputationFailed" if duration is None else "Ok",
-        "ComputationResults": [] if duration is None else [said],
-        "Configuration": [
-            {"Name": "BLOCK_SIZE_X", "Value": bx},
-            {"Name": "TILE_SIZE", "Value": tile},
-        ],
-    }
-
-
-def test_an_output_of_ktt_keeps_times_facts_and_failures(tmp_path: Path) -> None:
-    results = [ktt_result(64, 1, 2000.0), ktt_result(32, 2, 1500.0), ktt_result(64, 2, None)]
-    space = saved(tmp_path, "ktt_pnpoly-X", converted_ktt({"Results": results}))
-    assert space.tune_params == {"BLOCK_SIZE_X": [32, 64], "TILE_SIZE": [1, 2]}
-    assert space.time({"BLOCK_SIZE_X": 64, "TILE_SIZE": 1}) == 2.0
-    assert space.best == 1.5
-    assert space.time({"BLOCK_SIZE_X": 64, "TILE_SIZE": 2}) is None
-    assert len(space.failed_early) == 1
-    # 32 with 1 was never tried: the tool's own constraints, which nobody wrote down, forbade it.
-    assert len(space.feasible) == 3
-    assert space.feasible.index({"BLOCK_SIZE_X": 32, "TILE_SIZE": 1}) is None
 
 
 def test_a_cache_of_kernel_tuner_keeps_restrictions_and_no_single_timings(tmp_path: Path) -> None:

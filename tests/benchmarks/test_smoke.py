@@ -16,14 +16,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.agents import memory
-from benchmarks.production.sources import PROJECTS
 from benchmarks.provenance import record_folder
 from db import migrate
-from testbed.api_service import service_settings, serving
 from tests.benchmarks.test_opencl_corpus import BINDING
-from tests.benchmarks.test_recorded_spaces import ktt_result
-from tests.benchmarks.test_strangers import row as job_row
 from warpsmith.domain.device import Backend
 from warpsmith.jobfile import load_job
 from warpsmith.sandbox import probe_devices
@@ -33,15 +28,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 Bench = Callable[..., int]
 
 ON_A_GPU = {
-    "gpu.full_mode": (),
-    "hip.beside_cuda": (),
-    "gpu.live_search": ("softmax",),
-    "gpu.record_spaces": ("softmax",),
-    "gpu.smoke": ("softmax",),
-    "production.device_references": ("--jobs-dir", "{tmp}"),
     "production.run": ("--jobs-dir", "{tmp}"),
-    "trust.sanitizers": (),
-    "exports.block": (),
     "triton.tutorials": ("--sources", "{tmp}"),
     "triton.record_moe": ("--sources", "{tmp}", "--layer", "qwen"),
     "triton.attacks": (),
@@ -129,38 +116,11 @@ def test_a_bench_for_a_gpu_tells_that_there_is_none(
     assert "no cuda device" in told.lower()
 
 
-def test_first_hour(bench: Bench, checkouts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_hour(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     demo = recorded("first-hour/demo")["runs"][0]
     monkeypatch.setattr("benchmarks.first_hour.demo.run", lambda *a: demo)
     assert bench("first_hour.demo", "--runs", 2, "--busy", 0, "--no-clone", "--out", tmp_path) == 0
     assert written(tmp_path / "demo.json")["runs"] == [demo, demo]
-
-    words = ("--checkouts", checkouts, "--out", tmp_path)
-    assert bench("first_hour.headers", *words) == 0
-    assert "twice" in (tmp_path / "headers.md").read_text()
-
-    mutants = recorded("first-hour-tolerance")["mutants"]
-    monkeypatch.setattr("benchmarks.first_hour.tolerance.correct", lambda *a: [])
-    monkeypatch.setattr("benchmarks.first_hour.tolerance.wrong", lambda *a: mutants)
-    assert bench("first_hour.tolerance", "--runs", 1, "--out", tmp_path) == 0
-    assert written(tmp_path / "first-hour-tolerance.json")["mutants"] == mutants
-
-    ran = job_row("matvec", 2.0, 1.5)
-    monkeypatch.setattr("benchmarks.first_hour.jobs.run", lambda *a: ran)
-    on = ("--mirrors", tmp_path, "--out", tmp_path, "--only", "matvec")
-    assert bench("first_hour.jobs", *on, "--before", "HEAD", "--live", 3) == 0
-    assert written(tmp_path / "nine-jobs.json")["pairs"][0]["before"] == ran
-    assert bench("first_hour.jobs", *on, "--live", 1, "--busy", 1) == 0
-    assert [(s["busy"], s["of"]) for s in written(tmp_path / "live-figures.json")["series"]] == [
-        (0, 3),
-        (1, 1),
-    ]
-    assert bench("first_hour.jobs", *on) == 2, "neither a tree nor live figures were asked for"
-
-    mistakes = importlib.import_module("benchmarks.first_hour.mistakes")
-    monkeypatch.setattr(mistakes, "MISTAKES", mistakes.MISTAKES[:1])
-    assert bench("first_hour.mistakes", "--out", tmp_path / "mistakes.md") == 0
-    assert mistakes.MISTAKES[0].title in (tmp_path / "mistakes.md").read_text()
 
 
 def test_what_init_makes_of_kernels_as_they_lie(
@@ -175,17 +135,6 @@ def test_what_init_makes_of_kernels_as_they_lie(
     ]
     assert "| nobody/nothing | 2 | 2 |" in (tmp_path / "out/door-known.md").read_text()
 
-    assert bench("first_hour.fill", "ask", *on, "--each", 1) == 0
-    folders = sorted((tmp_path / "out").glob("*-twice"))
-    assert all((f / "question.json").exists() for f in folders) and len(folders) == 2
-    reply = {"workloads": [{"n": 4096}], "small": [{"n": 100}, {"n": 33}]}
-    (folders[0] / "reply.json").write_text(json.dumps(reply))
-    (folders[1] / "reply.json").write_text(json.dumps(reply | {"block": ["2048"], "grid": ["n"]}))
-    assert bench("first_hour.fill", "check", *on, "--each", 1, "--record", tmp_path / "out") == 0
-    _, *rows = [json.loads(line) for line in (tmp_path / "out/fill-known.jsonl").read_text().splitlines()]
-    assert [r["outcome"] for r in rows] == ["right", "wrong"]
-    assert "2048" in rows[1]["rounds"][0]["problems"][0] and (folders[1] / "question-2.json").exists()
-
 
 def test_triton(bench: Bench, tmp_path: Path) -> None:
     for name in ("softmax", "layer_norm", "matmul", "matmul_configs", "attention", "moe"):
@@ -199,23 +148,7 @@ def test_triton(bench: Bench, tmp_path: Path) -> None:
     assert all(v >= 1.0 for method in found["methods"].values() for v in method["median"].values())
 
 
-def test_pages(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, small in (("opened", {"JOBS": 10, "TRIALS": 500, "TIMES": 1}), ("watchers", {"EVERY_S": 1.0})):
-        for constant, value in small.items():
-            monkeypatch.setattr(f"benchmarks.pages.{name}.{constant}", value)
-    assert bench("pages.opened", "--out", tmp_path) == 0
-    assert written(tmp_path / "opened.json")["bytes_of_update_points"] > 0
-    assert bench("pages.watchers", "--minutes", 0.1, "--watchers", 2, "--out", tmp_path) == 0
-    assert written(tmp_path / "watchers.json")["fewest_messages"] > 0
-
-
 def test_opencl_corpus(bench: Bench, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    where = ("--checkouts", corpus, "--out", tmp_path)
-    assert bench("opencl_corpus.templates", *where, "--drawn", -1) == 0
-    assert [row["kernel"] for row in written(tmp_path / "templates.json")["kernels"]] == [
-        "mine/a.cl:shift",
-        "mine/a.cl:nothing",
-    ]
     (tmp_path / "jobs.yaml").write_text(BINDING)
     monkeypatch.setattr("benchmarks.opencl_corpus.bindings.BINDINGS", tmp_path / "jobs.yaml")
     jobs = tmp_path / "jobs"
@@ -223,28 +156,10 @@ def test_opencl_corpus(bench: Bench, corpus: Path, tmp_path: Path, monkeypatch: 
     (file,) = jobs.iterdir()
     assert file.name == "mine_a.cl_shift.json"
     assert load_job(file).budget.seconds == 9
-    (row, *_) = recorded("opencl-corpus/tuned")["kernels"]
-    monkeypatch.setattr("benchmarks.opencl_corpus.tune.bound_jobs", lambda *a: [(row["kernel"], None)])
-    monkeypatch.setattr("benchmarks.opencl_corpus.tune.tuned", lambda *a: row)
-    assert bench("opencl_corpus.tune", *where, "--seconds", 1) == 0
-    assert written(tmp_path / "tuned.json")["kernels"] == [row]
-    rows = recorded("opencl-corpus/baselines")["kernels"]
-    monkeypatch.setattr("benchmarks.opencl_corpus.baselines._measured", lambda *a: rows)
-    assert bench("opencl_corpus.baselines", *where) == 0, "each baseline took its share of the budget or less"
-    kept = written(tmp_path / "baselines.json")["kernels"]
-    assert {(r["kernel"], r["budget_s"]) for r in kept} == {(r["kernel"], r["budget_s"]) for r in rows}
-    late = rows[-1] | {"baseline_s": 0.3 * rows[-1]["budget_s"]}
-    monkeypatch.setattr("benchmarks.opencl_corpus.baselines._measured", lambda *a: [late])
-    assert bench("opencl_corpus.baselines", *where) == 1, "one took more"
-    assert late["baseline_s"] in [r["baseline_s"] for r in written(tmp_path / "baselines.json")["kernels"]]
 
 
 def test_production(bench: Bench, checkouts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = ("--checkouts", checkouts, "--out", tmp_path / "out")
-    assert bench("production.expressible", *where) == 0
-    assert written(tmp_path / "out" / "production-expressible.json")["totals"]["all"]["kernels"] == len(
-        PROJECTS
-    )
     assert bench("production.jobs", *where, "--jobs", "no_such_job") == 0
 
     row = {"job": "stencil", "configuration": {}, "accepted": True, "layer": "", "reason": "", "seconds": 1.0}
@@ -256,19 +171,11 @@ def test_production(bench: Bench, checkouts: Path, tmp_path: Path, monkeypatch: 
     assert bench("production.honest", "--jobs-dir", jobs, "--out", tmp_path) == 0
     assert written(tmp_path / "honest.json")["rows"] == [row]
 
-    worth = ("--jobs-dir", jobs, "--parameter", "WS_BLOCK_X", "--count", 2, "--seconds", 5)
-    assert bench("production.worth", *worth, "--out", tmp_path) == 0
-    (row,) = written(tmp_path / "worth-block_x.json")["rows"]
-    assert row["families"] == 2
-    assert all(us > 0 for w in row["workloads"] for us in w["best_us"].values())
-
 
 def test_search(bench: Bench, spaces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = ("--spaces", spaces, "--seeds", 1, "--processes", 1, "--out", tmp_path / "out")
     assert bench("search.__main__", *where, "--methods", "warpsmith", "random") == 0
     assert {"search.json", "search.md", "search.svg"} <= {p.name for p in (tmp_path / "out").iterdir()}
-    assert bench("search.scenarios", *where, "--only", "cold") == 0
-    assert written(tmp_path / "out" / "scenarios.json")["seeds"] == 1
     monkeypatch.setattr("benchmarks.search.prior.POINTS", 10)
     monkeypatch.setattr("benchmarks.search.prior.DRAWS", 1)
     assert bench("search.prior", "--spaces", spaces, "--out", tmp_path / "prior.json") == 0
@@ -305,9 +212,9 @@ def test_the_figures_beside_kernel_tuner_are_of_the_programs_on_the_page() -> No
 
 
 def test_recordings_of_the_hub(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = gzip.compress(json.dumps({"Results": [ktt_result(64, 1, 2000.0)]}).encode())
-    monkeypatch.setattr("benchmarks.search.hub.RECORDINGS", {})
-    monkeypatch.setattr("benchmarks.search.hub.KTT_RECORDINGS", {"ktt_own-A": "own"})
+    cache = {"1": {"A": 1, "time": 2.0, "times": [2.0]}}
+    said = gzip.compress(json.dumps({"tune_params": {"A": [1]}, "cache": cache}).encode())
+    monkeypatch.setattr("benchmarks.search.hub.RECORDINGS", {"folder/pnpoly": ("A",)})
     ran: list[list[str]] = []
 
     class Shown:
@@ -319,7 +226,7 @@ def test_recordings_of_the_hub(bench: Bench, tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr("benchmarks.search.hub.subprocess.run", show)
     assert bench("search.hub", "--hub", tmp_path, "--out", tmp_path / "out") == 0
-    assert ran and (tmp_path / "out" / "ktt_own-A.json.gz").exists()
+    assert ran and (tmp_path / "out" / "pnpoly-A.json.gz").exists()
 
 
 def test_service(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -366,16 +273,6 @@ def test_service(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert bench("service.fixed_cost", "--smoke", "--out", tmp_path / "e.json") == 0
     assert written(tmp_path / "e.json")["ended"] == "done"
 
-    monkeypatch.setattr("benchmarks.service.fixed_cost_beside.once", known("service-fixed-cost"))
-    assert bench("service.fixed_cost_beside", "--before", tmp_path, "--out", tmp_path / "h.json") == 0
-    assert [len(jobs) for jobs in written(tmp_path / "h.json")["jobs"].values()] == [3, 3]
-    assert bench("service.many_times", "--times", 1, "--out", tmp_path / "f.json") == 0
-    assert written(tmp_path / "f.json")["ended"] == {"done": 1}
-    stuck = {"ended": "no end", "stood_at": "searching; now: search: trial 2 of 4"}
-    monkeypatch.setattr("benchmarks.service.many_times.once", lambda *a: stuck)
-    assert bench("service.many_times", "--times", 2, "--out", tmp_path / "f.json") == 1
-    assert written(tmp_path / "f.json")["others"] == [{"time": n, **stuck} for n in (1, 2)]
-
 
 def test_trust(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = recorded("trust-pocl")["cases"]
@@ -408,31 +305,6 @@ def test_trust(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert bench("trust.same_kernel", "--out", tmp_path) == 0
     assert len(written(tmp_path / "same-kernel-pocl.json")["comparisons"]) == len(same)
 
-    row = {
-        "kernel": "bins",
-        "right": {"element": "v", "accepted": True, "reason": ""},
-        "wrong": {"element": "w", "accepted": False, "reason": "q is wrong"},
-    }
-    monkeypatch.setattr("benchmarks.trust.rounded_integers.one", lambda *a: row)
-    assert bench("trust.rounded_integers", "--jobs", 1, "--out", tmp_path) == 0
-    record = written(tmp_path / "trust-rounded-integers.json")
-    assert record["refused"]["hits"] == record["accepted"]["hits"] == 0
-    missed = row | {"right": {"element": "v", "accepted": False, "reason": "q is wrong"}}
-    monkeypatch.setattr("benchmarks.trust.rounded_integers.one", lambda *a: missed)
-    assert bench("trust.rounded_integers", "--jobs", 1, "--out", tmp_path) == 1
-
-    ours = recorded("trust-rate-cuda")["found"]["warpsmith"]
-    monkeypatch.setattr("benchmarks.trust.rate.ours", lambda *a: ours)
-    assert bench("trust.rate", "--backend", "opencl", "--out", tmp_path) == 0
-    assert written(tmp_path / "trust-rate-opencl.json")["found"] == {"warpsmith": ours}
-
-
-def test_agents(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = recorded("agents-strategies")["runs"]
-    monkeypatch.setattr("benchmarks.agents.strategies.run_all", lambda options: runs)
-    assert bench("agents.strategies", "--seeds", 1, "--out", tmp_path) == 0
-    assert written(tmp_path / "agents-strategies.json")["limits"]["seeds"] == 1
-
 
 def test_a_series_with_a_model(bench: Bench, tmp_path: Path) -> None:
     """What it does with jobs and replies is tested in `test_agents_gpu`, what a history holds in
@@ -447,54 +319,3 @@ def test_a_series_with_a_model(bench: Bench, tmp_path: Path) -> None:
     words = ("--state", state, "--jobs", "none", "--backend", "opencl", "--out", tmp_path / "clock.json")
     assert bench("agents.clock", *words) == 1
     assert written(tmp_path / "clock.json")["jobs"]["none"] == {"failed": "it was not posted"}
-
-
-def test_memory(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(*_: object) -> memory.Done:
-        return memory.Done(1.2, (({}, 0.9), ({}, 0.8)), 5.0, None)
-
-    monkeypatch.setattr("benchmarks.agents.memory.run", run)
-    words = ("--backend", "opencl", "--out", tmp_path)
-    assert bench("agents.memory", *words, "--kernels", "softmax") == 0
-    record = tmp_path / "memory-opencl.json"
-    assert bench("agents.memory", *words, "--kernels", "softmax", "stencil", "--resume", record) == 0
-    assert [r["kernel"] for r in written(record)["rows"]] == ["softmax", "stencil"]
-    assert "| stencil | 2 of 2 / 1.20x | not run |" in (tmp_path / "memory-opencl.md").read_text()
-
-
-def test_a_call_over_mcp(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments, transcript = tmp_path / "arguments.json", tmp_path / "transcript.jsonl"
-    arguments.write_text(json.dumps({"job": "none"}))
-    with serving(service_settings(tmp_path / "data")) as service:
-        monkeypatch.setenv("WARPSMITH_API_KEY", service.key)
-        url = ("--url", service.http.base_url)
-        assert bench("agents.mcp_session", *url, "--out", transcript, "tools") == 0
-        assert bench("agents.mcp_session", *url, "--out", transcript, "status", arguments) == 1
-    rows = [json.loads(line) for line in transcript.read_text().splitlines()]
-    assert [(row["tool"], row["failed"]) for row in rows] == [("tools", False), ("status", True)]
-    assert "none" in rows[1]["said"]
-
-
-def test_examples_on_a_gpu(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    families = recorded("h200-examples")["families"]
-    (name, found), *_ = families.items()
-    monkeypatch.setattr("benchmarks.gpu.tune_examples.tune", lambda *a: json.loads(json.dumps(found)))
-    assert bench("gpu.tune_examples", name, "--out", tmp_path) == 0
-    assert f"| {name} |" in (tmp_path / "examples.md").read_text()
-
-
-def test_parsing_of_a_corpus(bench: Bench, checkouts: Path, tmp_path: Path) -> None:
-    assert bench("parse_corpus", "--root", checkouts, "--out", tmp_path / "parsed.json") == 0
-    record = written(tmp_path / "parsed.json")
-    assert (record["found"], record["arguments_right"]) == (len(PROJECTS), len(PROJECTS))
-
-
-def test_spellings(bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("--kernels", "grid stride", "--draws", 2, "--alone", 1, "--seed", 5)
-    assert bench("spellings", *words, "--out", tmp_path / "a.json") == 0
-    assert "| grid stride | cuda |" in capsys.readouterr().out
-    rows = written(tmp_path / "a.json")["rows"]
-    found = [(r["backend"], r["draws"], r["kept"] + len(r["failed"])) for r in rows]
-    assert found == [("opencl", 2, 2), ("cuda", 2, 2)]
-    assert bench("spellings", *words, "--out", tmp_path / "b.json") == 0
-    assert written(tmp_path / "b.json")["rows"] == rows, "the seed says what is drawn"

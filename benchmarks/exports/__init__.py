@@ -1,1 +1,0 @@
-"""Exports inside a program, on a GPU."""

@@ -1,1 +1,0 @@
-"""What the pages and the streams cost: memory of the API, statements, seconds of a browser, bytes."""
