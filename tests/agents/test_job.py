@@ -273,7 +273,7 @@ def test_an_agent_uses_tools_before_it_answers(service: Service) -> None:
     answers: list[dict[str, Any]] = [TESTS, PROFILE, {"plan": "more work for a thread"}]
     answers += [{"calls": wanted}, {"calls": [{"tool": "history"}]}, {"draft": "d2", "warm_starts": [fast]}]
     answers += [region(WARM)]
-    job = agent_job(agents={"tools": 6}, budget={"rounds": 1, "trials": 8, "seconds": 600})
+    job = agent_job(agents={"tools": 6}, budget={"rounds": 1, "trials": 2, "seconds": 600})
     name = service.submit(job)
     client, _ = answered(service, name, answers)
     assert [r["role"] for r in client.seen] == ["tester", "profiler", "planner", *["templater"] * 3, "tuner"]

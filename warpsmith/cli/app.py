@@ -33,8 +33,11 @@ app = typer.Typer(
     help="Tune GPU kernels: templates, constrained search, measured evidence.",
 )
 
-app.add_typer(keys, name="keys")
-app.add_typer(lessons, name="lessons")
+START, SERVICE, FLEET = "Start here", "Service", "Fleet"
+"""Groups of commands in the help, in this order."""
+
+app.add_typer(keys, name="keys", rich_help_panel=FLEET)
+app.add_typer(lessons, name="lessons", rich_help_panel=FLEET)
 
 
 def _show_version(wanted: bool) -> None:
@@ -66,7 +69,80 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")
 DEFAULT_URL = "http://127.0.0.1:8765"
 
 
-@app.command()
+@app.command(rich_help_panel=START)
+def tune(
+    job: JobFile,
+    out: Annotated[Path, typer.Option(help="Folder for result.json, report.html, sources.")] = Path(),
+    include_dirs: IncludeDirs = None,
+    check: Check = True,
+) -> None:
+    """Tune on this machine: starts the embedded service, submits, follows, reports.
+
+    Interrupted and called again with the same job, it goes on where it was.
+    """
+    from warpsmith.cli.tune import tune as run
+
+    raise typer.Exit(run(job, out, include_dirs or (), check))
+
+
+@app.command(rich_help_panel=START)
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for result.json, report.html, sources.")] = Path(),
+) -> None:
+    """Tune an example on this machine, on its GPU or else its CPU."""
+    from warpsmith.cli.demo import demo as run
+
+    raise typer.Exit(run(out))
+
+
+@app.command(rich_help_panel=START)
+def doctor(as_json: AsJson = False) -> None:
+    """What this machine can do, and how to get what it lacks. Exit code 1 if nothing can be tuned here."""
+    from warpsmith.cli import doctor as run
+    from warpsmith.settings import settings
+
+    found = run.diagnose(settings())
+    if as_json:
+        echo(found.model_dump_json(indent=1))
+    else:
+        run.show(found)
+    raise typer.Exit(0 if found.can_tune else 1)
+
+
+app.command(rich_help_panel=START)(init)
+
+
+@app.command(rich_help_panel=START)
+def validate(
+    job: JobFile,
+    compile_: Annotated[
+        bool, typer.Option("--compile", help="Compile it too, as it is and as a template; no launch.")
+    ] = False,
+    arch: Annotated[
+        str,
+        typer.Option(
+            help="Architecture to compile for: of CUDA if there is no GPU, or gfx942 of AMD for HIP."
+        ),
+    ] = "sm_90",
+    include_dirs: IncludeDirs = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a job file without launching it: form, arguments, reference, sizes; and what would be tuned.
+
+    Exit code 2 with errors, 0 with warnings only.
+    """
+    from warpsmith.cli import validate as run
+    from warpsmith.settings import settings
+
+    report = run.validate(job, run.Wishes(settings(), compile_, arch, tuple(include_dirs or ())))
+    if as_json:
+        echo(run.as_json(report))
+    else:
+        run.show(report)
+    raise typer.Exit(0 if report.valid else 2)
+
+
+@app.command(rich_help_panel=SERVICE)
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on; loopback by default.")] = None,
     port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port; 8765 by default.")] = None,
@@ -81,7 +157,7 @@ def serve(
     run(host, port, embedded)
 
 
-@app.command()
+@app.command(rich_help_panel=FLEET)
 def worker(
     queues: Annotated[str, typer.Option(help="control, agents, webhooks, compile, gpu, gpu.<class>")] = "",
     concurrency: Annotated[int, typer.Option(help="Processes for work without a device; 0: two.")] = 0,
@@ -92,7 +168,7 @@ def worker(
     run([q for q in queues.split(",") if q], concurrency)
 
 
-@app.command()
+@app.command(rich_help_panel=SERVICE)
 def mcp(url: Url = DEFAULT_URL) -> None:
     """Give an agent on this machine the service's tools (Model Context Protocol, over stdin and stdout)."""
     from warpsmith.cli.service_commands import agent_tools
@@ -100,7 +176,7 @@ def mcp(url: Url = DEFAULT_URL) -> None:
     agent_tools(url)
 
 
-@app.command()
+@app.command(rich_help_panel=SERVICE)
 def submit(
     job: JobFile,
     url: Url = DEFAULT_URL,
@@ -124,7 +200,7 @@ def submit(
         echo(f"warning: {status.detail}", err=True)
 
 
-@app.command()
+@app.command(rich_help_panel=SERVICE)
 def jobs(
     url: Url = DEFAULT_URL,
     state: Annotated[
@@ -166,7 +242,7 @@ def jobs(
         echo(f"more with --after {found.next}", err=True)
 
 
-@app.command()
+@app.command(rich_help_panel=SERVICE)
 def status(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Status of a job."""
     from warpsmith.cli.service_commands import connect
@@ -177,7 +253,7 @@ def status(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> No
     echo(found.model_dump_json(indent=1) if as_json else "\n".join(status_lines(found)))
 
 
-@app.command()
+@app.command(rich_help_panel=SERVICE)
 def definition(job_id: JobId, url: Url = DEFAULT_URL) -> None:
     """A job as it was submitted, as JSON: a job file to change and submit again."""
     from warpsmith.cli.service_commands import connect
@@ -186,7 +262,7 @@ def definition(job_id: JobId, url: Url = DEFAULT_URL) -> None:
         echo(client.definition(job_id).model_dump_json(indent=1))
 
 
-@app.command()
+@app.command(rich_help_panel=SERVICE)
 def watch(job_id: JobId, url: Url = DEFAULT_URL) -> None:
     """Follow a job until it ends."""
     from warpsmith.cli.service_commands import connect
@@ -196,7 +272,7 @@ def watch(job_id: JobId, url: Url = DEFAULT_URL) -> None:
         raise typer.Exit(0 if follow(client, job_id).state.value == "done" else 1)
 
 
-@app.command()
+@app.command(rich_help_panel=SERVICE)
 def result(
     job_id: JobId,
     url: Url = DEFAULT_URL,
@@ -209,7 +285,7 @@ def result(
     run(job_id, url, out, as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=SERVICE)
 def export(
     job: Annotated[str, typer.Argument(help="Result folder, or id of a job.")],
     out: Annotated[Path, typer.Option(help="Folder for the export.")],
@@ -238,7 +314,7 @@ def export(
     run(job, form, out, url, name, other_device, table)
 
 
-@app.command()
+@app.command(rich_help_panel=SERVICE)
 def prove(
     command: Annotated[list[str], typer.Argument(help="Your own command, after `--`.")],
     export_: Annotated[Path, typer.Option("--export", help="Folder that `export` wrote.")],
@@ -262,7 +338,7 @@ def prove(
     raise typer.Exit(run(wanted, as_json))
 
 
-@app.command()
+@app.command(rich_help_panel=SERVICE)
 def recheck(job_id: JobId, url: Url = DEFAULT_URL) -> None:
     """Measure the winners of an old job again; says what changed. Exits with 1 unless every gain holds."""
     from warpsmith.cli.recheck import recheck as run
@@ -270,7 +346,7 @@ def recheck(job_id: JobId, url: Url = DEFAULT_URL) -> None:
     raise typer.Exit(0 if run(job_id, url) else 1)
 
 
-@app.command()
+@app.command(rich_help_panel=SERVICE)
 def cancel(job_id: JobId, url: Url = DEFAULT_URL, tenant: Tenant = "") -> None:
     """End a job."""
     from warpsmith.cli.service_commands import connect
@@ -280,7 +356,7 @@ def cancel(job_id: JobId, url: Url = DEFAULT_URL, tenant: Tenant = "") -> None:
     echo(ended.state.value + (f" (of {ended.tenant})" if ended.tenant else ""))
 
 
-@app.command()
+@app.command(rich_help_panel=SERVICE)
 def events(
     job_id: JobId,
     url: Url = DEFAULT_URL,
@@ -297,7 +373,7 @@ def events(
                 echo(event_line(told))
 
 
-@app.command()
+@app.command(rich_help_panel=FLEET)
 def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Workers, their devices, and what they cannot use."""
     from warpsmith.cli.hip_words import HIP_ON_NVIDIA, NOT_ON_AMD
@@ -319,86 +395,13 @@ def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
         echo(f"{HIP_ON_NVIDIA}; {NOT_ON_AMD}")
 
 
-@app.command()
+@app.command(rich_help_panel=FLEET)
 def drain(worker: Annotated[str, typer.Argument(help="Id of a worker, as `workers` shows it.")]) -> None:
     """Drain a worker: it ends its slice, returns its tasks and stops; needs the service's settings."""
     from warpsmith import applications
 
     host = applications.load("db.worker_admin").drain(worker)
     echo(f"worker {worker} on {host} accepts no further task and stops within seconds")
-
-
-@app.command()
-def tune(
-    job: JobFile,
-    out: Annotated[Path, typer.Option(help="Folder for result.json, report.html, sources.")] = Path(),
-    include_dirs: IncludeDirs = None,
-    check: Check = True,
-) -> None:
-    """Tune on this machine: starts the embedded service, submits, follows, reports.
-
-    Interrupted and called again with the same job, it goes on where it was.
-    """
-    from warpsmith.cli.tune import tune as run
-
-    raise typer.Exit(run(job, out, include_dirs or (), check))
-
-
-@app.command()
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for result.json, report.html, sources.")] = Path(),
-) -> None:
-    """Tune an example on this machine, on its GPU or else its CPU."""
-    from warpsmith.cli.demo import demo as run
-
-    raise typer.Exit(run(out))
-
-
-@app.command()
-def doctor(as_json: AsJson = False) -> None:
-    """What this machine can do, and how to get what it lacks. Exit code 1 if nothing can be tuned here."""
-    from warpsmith.cli import doctor as run
-    from warpsmith.settings import settings
-
-    found = run.diagnose(settings())
-    if as_json:
-        echo(found.model_dump_json(indent=1))
-    else:
-        run.show(found)
-    raise typer.Exit(0 if found.can_tune else 1)
-
-
-app.command()(init)
-
-
-@app.command()
-def validate(
-    job: JobFile,
-    compile_: Annotated[
-        bool, typer.Option("--compile", help="Compile it too, as it is and as a template; no launch.")
-    ] = False,
-    arch: Annotated[
-        str,
-        typer.Option(
-            help="Architecture to compile for: of CUDA if there is no GPU, or gfx942 of AMD for HIP."
-        ),
-    ] = "sm_90",
-    include_dirs: IncludeDirs = None,
-    as_json: AsJson = False,
-) -> None:
-    """Check a job file without launching it: form, arguments, reference, sizes; and what would be tuned.
-
-    Exit code 2 with errors, 0 with warnings only.
-    """
-    from warpsmith.cli import validate as run
-    from warpsmith.settings import settings
-
-    report = run.validate(job, run.Wishes(settings(), compile_, arch, tuple(include_dirs or ())))
-    if as_json:
-        echo(run.as_json(report))
-    else:
-        run.show(report)
-    raise typer.Exit(0 if report.valid else 2)
 
 
 def _messages(exc: WarpsmithError) -> list[str]:

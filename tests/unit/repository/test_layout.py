@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from scripts import lengths
+
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = ("warpsmith", "agents", "db", "worker", "api")
 APPLICATIONS = ("api", "worker", "agents", "db")
@@ -34,6 +36,39 @@ REGISTRY_HOSTS = tuple(
 BRANCHES = (ast.If, ast.For, ast.While, ast.IfExp, ast.ExceptHandler, ast.match_case)
 MOST_COMPLEX = 15
 """Ruff's own count leaves out conditional expressions and the operands of conditions."""
+MORE_COMPLEX = {
+    "db/result_views.py:job_result": 16,
+    "warpsmith/backends/binaries/messagepack.py:value": 16,
+    "warpsmith/cli/init_command.py:init": 28,
+    "warpsmith/cli/init_extraction.py:_resolved": 18,
+    "warpsmith/cli/validate.py:_look": 18,
+    "warpsmith/domain/argument.py:_check": 20,
+    "warpsmith/domain/expressions.py:_evaluate": 17,
+    "warpsmith/imports/script.py:_binary": 17,
+    "warpsmith/imports/script.py:_walk": 16,
+    "warpsmith/job_checks/arguments.py:_one": 20,
+    "warpsmith/job_checks/arguments.py:_special": 16,
+    "warpsmith/job_checks/triton_signature.py:_names": 18,
+    "warpsmith/job_filling/filled.py:_rows": 17,
+    "warpsmith/sandbox/compile_host.py:_compile": 18,
+    "warpsmith/sandbox/triton_reply.py:by_its_binary": 16,
+    "warpsmith/triton/arithmetic.py:translated": 17,
+    "warpsmith/triton/constexprs.py:_from_host": 21,
+    "warpsmith/triton/host_values.py:_leaf": 20,
+    "warpsmith/triton/host_values.py:_tensor_call": 16,
+    "warpsmith/triton/job_parts.py:_scalar": 25,
+    "warpsmith/triton/pointer_uses.py:_accesses": 18,
+    "warpsmith/triton/safe_values.py:_binary": 16,
+    "warpsmith/triton/safe_values.py:_body": 16,
+    "warpsmith/tuning/baseline.py:measure_baseline": 20,
+    "warpsmith/tuning/decisions/decide.py:_use_step": 17,
+    "warpsmith/tuning/session/output_checks.py:check_run": 34,
+    "warpsmith/tuning/session/statements.py:_kind_of_brace": 16,
+    "warpsmith/tuning/session/statements.py:_sign": 18,
+    "warpsmith/tuning/winners/process_pairs.py:_time": 17,
+    "warpsmith/verify/input_families.py:applied": 18,
+}
+"""Functions that are still to be divided, with their count; the rewriter has none."""
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -131,14 +166,26 @@ def test_everything_public_in_the_core_has_a_docstring() -> None:
     assert silent == []
 
 
-def test_no_function_of_the_rewriter_has_too_many_branches() -> None:
-    found = [
-        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}: {complexity(node)}"
-        for path in modules("warpsmith/rewrite")
+def test_no_room_has_more_lines_than_its_budget() -> None:
+    rooms = lengths.budgets()
+    found = lengths.lines_by_room(rooms)
+    assert {room: found[room] for room, budget in rooms.items() if found[room] > budget} == {}
+
+
+def test_every_folder_of_the_product_has_a_budget() -> None:
+    folders = [path.parent.relative_to(ROOT) for path in ROOT.glob("warpsmith/*/__init__.py")]
+    assert {str(folder) for folder in folders} | set(PACKAGES) <= lengths.budgets().keys()
+
+
+def test_no_function_has_too_many_branches() -> None:
+    found = {
+        f"{path.relative_to(ROOT)}:{node.name}": complexity(node)
+        for package in PACKAGES
+        for path in modules(package)
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and complexity(node) > MOST_COMPLEX
-    ]
-    assert found == []
+    }
+    assert found == MORE_COMPLEX, "take away what is mended; add nothing"
 
 
 @pytest.mark.parametrize(
