@@ -13,7 +13,6 @@ from warpsmith.domain.template import Template
 from warpsmith.rewrite.analysis.launch.launch_names import numbered
 from warpsmith.rewrite.analysis.launch.other_entries import disturbed
 from warpsmith.rewrite.bodies.body_variants import compose
-from warpsmith.rewrite.form.usual_spelling import usually_spelt
 from warpsmith.rewrite.rules import ALL_RULES, LAST_RULES, RULES, Declined, Draft, Rule
 from warpsmith.rewrite.source.dead_branches import without_dead_branches
 from warpsmith.rewrite.source.foreign_platforms import without_foreign_platforms
@@ -118,7 +117,6 @@ def _of_launch(
             live = draft
         written, hid = _written_out(live)
         draft, declined = _ruled(job, live, kernel, others, written, hid)
-        draft, declined = _or_usually_spelt(job, written, draft, declined, others)
     if steps:
         draft = numbered(draft, kernel.text, n)
         launch = f"launch {n} ({steps[n].entry})"
@@ -158,29 +156,6 @@ def _ruled(
     text = {"source": draft.kernel.source}
     same = replace(own, kernel=own.kernel.model_copy(update=text), macros=draft.macros) == draft
     return (own if same else draft), declined
-
-
-def _or_usually_spelt(
-    job: Job, written: Draft, made: Draft, declined: list[DeclinedRule], others: Sequence[str]
-) -> tuple[Draft, list[DeclinedRule]]:
-    """What the rules made of a kernel, or make of it in the usual spelling where that shows them more.
-
-    The user's own spelling stays wherever it hides nothing from the rules.
-    """
-    try:
-        usual = usually_spelt(written)
-        if usual is written or (others and _why_shared(written.kernel.text, usual, others)):
-            return made, declined
-    except (LookupError, *TOO_MUCH):
-        return made, declined
-    again, why = _with_all_rules(job, usual, usual.kernel, others)
-    return (made, declined) if _has_all(made, again) else (again, why)
-
-
-def _has_all(draft: Draft, other: Draft) -> bool:
-    """True if a draft has every parameter of another one, with all of its values."""
-    own = {p.name: set(p.values) for p in draft.parameters}
-    return all(set(p.values) <= own.get(p.name, set()) for p in other.parameters)
 
 
 def _with_all_rules(
