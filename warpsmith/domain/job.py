@@ -4,7 +4,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, StringConstraints, ValidationInfo, model_validator
+from pydantic import Field, PrivateAttr, StringConstraints, ValidationInfo, field_validator, model_validator
 
 from warpsmith.domain.argument import Role
 from warpsmith.domain.base import Frozen, Identifier
@@ -179,9 +179,6 @@ RuleName = Literal[
     "tight_grid",
     "register_sum",
     "register_tile",
-    "row_group",
-    "stencil_tile",
-    "early_reads",
     "row_in_registers",
     "row_split",
     "rows_per_block",
@@ -195,6 +192,8 @@ RuleName = Literal[
     "fixed_scalars",
 ]
 """Names of the rewrite rules in `warpsmith.rewrite.rules`."""
+REMOVED_RULES = ("row_group", "stencil_tile", "early_reads")
+"""Rules of earlier versions, which won on no device."""
 
 
 class RewritePolicy(Frozen):
@@ -203,6 +202,14 @@ class RewritePolicy(Frozen):
     enabled: bool = True
     allow: tuple[RuleName, ...] = ()
     deny: tuple[RuleName, ...] = ()
+
+    @field_validator("allow", "deny", mode="before")
+    @classmethod
+    def _still_there(cls, names: object) -> object:
+        gone = [name for name in REMOVED_RULES if isinstance(names, list | tuple) and name in names]
+        if gone:
+            raise ValueError(f"there is no rule {' or '.join(gone)} any more; leave it out")
+        return names
 
     def permits(self, rule: str) -> bool:
         """Whether the lists allow a rule; `enabled` says whether rules are used at all."""

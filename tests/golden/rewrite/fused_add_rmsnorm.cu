@@ -48,16 +48,6 @@ template <typename T> __device__ __forceinline__ void ws_keep_store(T* p, const 
   }
 }
 #endif
-#if WS_EARLY > 0
-__device__ __forceinline__ void ws_fetch(const void* p) {
-#if defined(__CUDA_ARCH__)
-  asm volatile("prefetch.L2 [%0];" : : "l"(p));
-#endif
-}
-#define WS_EARLY_0 for (int i = threadIdx.x; i < hidden; i += blockDim.x) { ws_fetch(&(weight)[i]); }
-#else
-#define WS_EARLY_0 ((void)0)
-#endif
 // In place: residual += input, then input = rmsnorm(residual) * weight. One block handles one row.
 #include <cuda_fp16.h>
 
@@ -76,8 +66,6 @@ extern "C" __global__ void __launch_bounds__(WS_BLOCK, WS_RESIDENT / (WS_BLOCK))
 
   float sum = 0.0f;
   
-WS_EARLY_0;
-
 const int ws_kept = ((int)(hidden)) / WS_KEEP_PACK < WS_KEEP * (int)(blockDim.x) ? ((int)(hidden)) / WS_KEEP_PACK : WS_KEEP * (int)(blockDim.x);
 WsKeep<__half> ws_row_0[WS_KEEP];
 WsKeep<__half> ws_row_1[WS_KEEP];
@@ -149,8 +137,6 @@ for (int i = ws_kept * WS_KEEP_PACK + (threadIdx.x); i < (hidden); i += blockDim
 
   float sum = 0.0f;
   
-WS_EARLY_0;
-
 #if WS_VEC == 1
 
 #if WS_UNROLL > 0

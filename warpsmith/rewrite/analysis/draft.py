@@ -48,8 +48,6 @@ class Variant:
     grid: tuple[Expression, ...]
     known: frozenset[str]
     """Parameters that the variant uses."""
-    handed: frozenset[str] = frozenset()
-    """Buffers through which its threads pass values to each other, and which must not be `restrict`."""
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,6 @@ from warpsmith.rewrite.rules.elements.elements_per_thread import ElementsPerThre
 from warpsmith.rewrite.rules.elements.index_packs import IndexPacks
 from warpsmith.rewrite.rules.elements.register_sum import RegisterSum
 from warpsmith.rewrite.rules.elements.register_tile import RegisterTile
-from warpsmith.rewrite.rules.elements.row_group import RowGroup
-from warpsmith.rewrite.rules.elements.stencil_tile import StencilTile
-from warpsmith.rewrite.rules.rows.early_reads import EarlyReads
 from warpsmith.rewrite.rules.rows.row_in_registers import RowInRegisters
 from warpsmith.rewrite.rules.rows.row_split import RowSplit
 from warpsmith.rewrite.rules.rows.rows_per_block import RowsPerBlock
@@ -27,9 +24,6 @@ RULES: tuple[Rule, ...] = (
     TightGrid(),
     RegisterSum(),
     RegisterTile(),
-    RowGroup(),
-    StencilTile(),
-    EarlyReads(),
     RowInRegisters(),
     RowSplit(),
     RowsPerBlock(),

@@ -27,7 +27,7 @@ class Restrict(Rule):
             return Declined(
                 DeclineCode.LAUNCH, "the job's arguments are not one for each parameter of the kernel"
             )
-        handed = {name for variant in draft.variants for name in variant.handed} | _handed(facts)
+        handed = _handed(facts)
         word = "restrict" if draft.is_opencl else "__restrict__"
         named = _type_is_relied_on(source)
         edits, names = [], []
