@@ -128,30 +128,28 @@ def walk(node: Node) -> Iterator[Node]:
     while waiting:
         found = waiting.pop()
         yield found
-        children = found.children
-        spend(1 + len(children))
-        waiting += reversed(children)
+        count = found.child_count
+        spend(1 + count)
+        if count:  # most nodes are leaves, and an empty list takes time too
+            waiting += found.children[::-1]
 
 
 def find(node: Node, *kinds: str) -> list[Node]:
     """Every node of these kinds under `node`, itself included."""
-    found, steps = _found(node, kinds)
-    spend(steps)
-    return [*found]
+    spend(2 * node.descendant_count - 1)
+    return [*_found(node, kinds)]
 
 
 @lru_cache(maxsize=1 << 14)
-def _found(node: Node, kinds: tuple[str, ...]) -> tuple[tuple[Node, ...], int]:
-    """What `find` gives, and the steps of the walk, which count again for whoever asks again."""
-    waiting, found, steps = [node], [], 0
+def _found(node: Node, kinds: tuple[str, ...]) -> tuple[Node, ...]:
+    waiting, found = [node], []
     while waiting:
         one = waiting.pop()
         if one.type in kinds:
             found.append(one)
-        children = one.children
-        steps += 1 + len(children)
-        waiting += reversed(children)
-    return tuple(found), steps
+        if one.child_count:
+            waiting += one.children[::-1]
+    return tuple(found)
 
 
 def ancestors(node: Node) -> Iterator[Node]:
@@ -350,9 +348,8 @@ class Source:
     def variables(self) -> tuple[Variable, ...]:
         """Everything declared in the reachable functions and at file scope."""
         found: list[Variable] = []
-        for node in walk(self.root):
-            if node.type in ("declaration", "parameter_declaration", "optional_parameter_declaration"):
-                found += self._declared(node)
+        for node in find(self.root, "declaration", "parameter_declaration", "optional_parameter_declaration"):
+            found += self._declared(node)
         return tuple(found)
 
     def lookup(self, name: str, at: Node) -> Variable | None:
