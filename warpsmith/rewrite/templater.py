@@ -242,7 +242,7 @@ def _beforehand(kernel: Kernel, rule: Rule) -> Declined | None:
     if joined and not rule.keeps_places:
         words = "the launch joins blocks (cluster, cooperative), whose number and places must stay"
         return Declined(DeclineCode.LAUNCH, words)
-    if kernel.reached_twice and not rule.keeps_accesses:
+    if not rule.keeps_accesses and kernel.reached_twice:
         words = f"the kernel writes {kernel.reached_twice} and gets it by two ways"
         return Declined(DeclineCode.DEPENDENCE, words)
     return None

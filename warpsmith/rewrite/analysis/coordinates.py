@@ -9,7 +9,7 @@ from tree_sitter import Node
 from warpsmith.rewrite.analysis.operations import Inside, both_ways, object_of, operands, operator, part_of
 from warpsmith.rewrite.reader.declarations.type_words import element_type
 from warpsmith.rewrite.source.reference_parameters import is_changeable, parameters_of
-from warpsmith.rewrite.source.syntax_tree import Source, Variable, ancestors, find, plain, strip, walk
+from warpsmith.rewrite.source.syntax_tree import Source, Variable, ancestors, find, plain, strip
 
 _CUDA = {"threadIdx": "tid", "blockIdx": "bid", "blockDim": "bdim", "gridDim": "gdim"}
 OPENCL_FUNCTIONS = {
@@ -27,6 +27,7 @@ _WIDE = re.compile(
 """Integers that hold every index of a thread."""
 _QUESTIONS = frozenset(("thread_rank", "meta_group_rank", "num_threads", "size"))
 """Methods that change nothing: of cooperative groups, and the size of an object."""
+_CHANGING = ("assignment_expression", "update_expression", "pointer_expression", "call_expression")
 AXES = "xyz"
 ROW_START, ROW_STEP, ROW_PART = "WS_ROW_START", "WS_ROW_STEP", "WS_ROW_PART"
 
@@ -57,7 +58,7 @@ class Coordinates:
     @cached_property
     def _changes(self) -> dict[str, list[Node]]:
         found: dict[str, list[Node]] = {}
-        for node in walk(self.source.root):
+        for node in find(self.source.root, *_CHANGING):
             for changed in (self._changed(node), *self._taken_by_reference(node)):
                 target = self._holder(changed)
                 if target is not None and target.type == "identifier":

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from tree_sitter import Node
 
@@ -18,9 +19,11 @@ from warpsmith.rewrite.analysis.operations import (
     part_of,
     use,
 )
-from warpsmith.rewrite.source.syntax_tree import LOOPS, Source, Variable, ancestors, find, strip, walk
+from warpsmith.rewrite.source.syntax_tree import LOOPS, Source, Variable, ancestors, find, strip
 
 __all__ = ["AXES", "ROW_PART", "ROW_START", "ROW_STEP", "Access", "Facts"]
+
+_USING = ("subscript_expression", "pointer_expression", "field_expression", "call_expression", "identifier")
 
 
 @dataclass(frozen=True)
@@ -166,21 +169,31 @@ class Facts(UnsafeCalls):
 
     def accesses(self, node: Node) -> Iterator[Access]:
         """Every use of memory under `node`, private arrays included."""
-        for n in walk(node):
-            match n.type:
-                case "subscript_expression":
-                    yield from self._element_access(n)
-                case "pointer_expression" if self.source.of(n).startswith("*"):
-                    yield from self._pointed_access(n)
-                case "field_expression" if "->" in self.source.of(n):
-                    yield from self._pointed_access(n)
-                case "call_expression":
-                    yield from self._call_accesses(n)
-                case "identifier" if use(n, self.inside)[1]:
-                    v = self.variable(n)
-                    if v is not None and v.is_reference:
-                        root = None if v.init is None else self._root_of_lvalue(v.init)
-                        yield Access(root, True, True, n, n, None)
+        for n in find(node, *_USING):
+            if n not in self._accesses:
+                self._accesses[n] = tuple(self._accesses_at(n))
+            yield from self._accesses[n]
+
+    @cached_property
+    def _accesses(self) -> dict[Node, tuple[Access, ...]]:
+        """Of nodes asked about so far: every rule asks again, for loops and for what is in them."""
+        return {}
+
+    def _accesses_at(self, n: Node) -> Iterator[Access]:
+        match n.type:
+            case "subscript_expression":
+                yield from self._element_access(n)
+            case "pointer_expression" if self.source.of(n).startswith("*"):
+                yield from self._pointed_access(n)
+            case "field_expression" if "->" in self.source.of(n):
+                yield from self._pointed_access(n)
+            case "call_expression":
+                yield from self._call_accesses(n)
+            case "identifier" if use(n, self.inside)[1]:
+                v = self.variable(n)
+                if v is not None and v.is_reference:
+                    root = None if v.init is None else self._root_of_lvalue(v.init)
+                    yield Access(root, True, True, n, n, None)
 
     def _element_access(self, n: Node) -> Iterator[Access]:
         """`p[i]`; of `p[i][j]` the whole."""

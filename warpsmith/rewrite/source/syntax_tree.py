@@ -194,8 +194,10 @@ def _function_name(node: Node) -> str:
 
 
 @lru_cache(maxsize=64)
-def _tree_of(text: str) -> Node:
+def _tree_of(text: str, backend: Backend = Backend.CUDA) -> Node:
     masked = _QUALIFIERS.sub(lambda m: b" " * len(m.group()), text.encode())
+    if backend is Backend.OPENCL:
+        masked = _OPENCL_WORDS.sub(lambda m: b" " * len(m.group()), masked)
     return Parser(_LANGUAGE).parse(masked).root_node
 
 
@@ -244,10 +246,7 @@ class Source:
         self.macros = macros or {}
         """Words that only macros brought into the kernel, with the macro."""
         self.data = text.encode()
-        masked = _QUALIFIERS.sub(lambda m: b" " * len(m.group()), self.data)
-        if backend is Backend.OPENCL:
-            masked = _OPENCL_WORDS.sub(lambda m: b" " * len(m.group()), masked)
-        self.root = Parser(_LANGUAGE).parse(masked).root_node
+        self.root = _tree_of(text, backend)
         self.kernel = self._definition(entry_name(entry))
         body = self.kernel.child_by_field_name("body")
         assert body is not None

@@ -14,7 +14,7 @@ from warpsmith.rewrite.analysis.calls.callees import (
     known,
 )
 from warpsmith.rewrite.analysis.coordinates import Coordinates
-from warpsmith.rewrite.source.syntax_tree import ancestors, plain, walk
+from warpsmith.rewrite.source.syntax_tree import ancestors, find, plain
 
 _WITH_PARAMETERS = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)\(")
 _WITHOUT_PARAMETERS = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+((?:[^\n]*\\\n)*[^\n]*)")
@@ -46,7 +46,7 @@ class UnsafeCalls(Coordinates):
         return self._unsafe(node, _Way(in_order, set()))
 
     def _unsafe(self, node: Node, way: _Way) -> str | None:
-        for n in walk(node):
+        for n in find(node, "identifier", "gnu_asm_expression", "call_expression"):
             hiding = self._hiding if n.type == "identifier" else {}
             if hiding and (what := hiding.get(plain(n))):
                 return f"the macro {plain(n)} {what}"
@@ -94,7 +94,7 @@ class UnsafeCalls(Coordinates):
 
     def waits(self, node: Node) -> list[Node]:
         """Calls and assembly under `node` that wait for other grids, maybe in what they call."""
-        return [n for n in walk(node) if self._waits(n)]
+        return [n for n in find(node, "gnu_asm_expression", "call_expression") if self._waits(n)]
 
     def _waits(self, n: Node) -> bool:
         if n.type == "gnu_asm_expression":
@@ -126,7 +126,7 @@ class UnsafeCalls(Coordinates):
 
     def _content(self, name: str) -> tuple[bool, frozenset[str]]:
         bodies = [*self.source.definitions(name), *self.source.library_definitions(name)]
-        inside = [n for body in bodies for n in walk(body)]
+        inside = [n for body in bodies for n in find(body, "gnu_asm_expression", "call_expression")]
         assembly = (plain(n) for n in inside if n.type == "gnu_asm_expression")
         calls = (self.source.callee(n) for n in inside if n.type == "call_expression")
         return any(assembly_effect(a) is Effect.WAITS for a in assembly), frozenset(calls)
