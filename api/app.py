@@ -46,7 +46,7 @@ get back a faster kernel with evidence."""
 def create_app(
     settings: Settings | None = None, *, with_worker: bool | None = None, open_access: bool = False
 ) -> FastAPI:
-    """The application.
+    """The application, for a database that is migrated.
 
     Args:
         settings: settings of the service; None: those of this process.
@@ -58,10 +58,6 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        if chosen.embedded:
-            from db import migrate
-
-            migrate.upgrade(chosen.sqlalchemy_url)
         database, bell = open_database(chosen), Bell(chosen)
         app.state.settings, app.state.database, app.state.bell = chosen, database, bell
         app.state.polls = Polls()

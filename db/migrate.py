@@ -42,26 +42,36 @@ OPTIONS: dict[str, Any] = {
 
 
 def upgrade(url: str, revision: str = "head") -> None:
-    """Bring the database at `url` forward; an empty one gets all tables."""
+    """Bring the database at `url` forward; an empty one gets all tables.
+
+    Raises:
+        Unavailable: the database is at a revision that this version does not know.
+    """
     with _connection(url) as connection:
+        _require_known(_revision(connection))
         command.upgrade(_config(connection), revision)
 
 
 def downgrade(url: str, revision: str = "base") -> None:
-    """Take the database back; `base` drops all our tables and their contents."""
+    """Take the database back; `base` drops all our tables and their contents.
+
+    Raises:
+        Unavailable: the database is at a revision that this version does not know.
+    """
     with _connection(url) as connection:
+        _require_known(_revision(connection))
         command.downgrade(_config(connection), revision)
 
 
 def current(url: str) -> str | None:
     """The revision of the database; None if it has none of our tables."""
     with _connection(url) as connection:
-        return MigrationContext.configure(connection, opts=OPTIONS).get_current_revision()
+        return _revision(connection)
 
 
 def head() -> str | None:
     """The revision that this version of the program needs."""
-    return ScriptDirectory.from_config(_config(None)).get_current_head()
+    return _scripts().get_current_head()
 
 
 def require_current(url: str) -> None:
@@ -71,6 +81,7 @@ def require_current(url: str) -> None:
         Unavailable: it does not; the message says what to run.
     """
     found = current(url)
+    _require_known(found)
     if found != head():
         raise Unavailable(
             f"the database is at revision {found}, this version needs {head()}: run `python -m db.migrate`"
@@ -82,6 +93,24 @@ def differences(url: str) -> list[Any]:
     with _connection(url) as connection:
         context = MigrationContext.configure(connection, opts=OPTIONS)
         return list(compare_metadata(context, Base.metadata))
+
+
+def _require_known(revision: str | None) -> None:
+    if revision is None or revision in {script.revision for script in _scripts().walk_revisions()}:
+        return
+    raise Unavailable(
+        f"the database is at revision {revision}, which this version does not know (its own is {head()}). If "
+        "a newer version made it, start that version. If a version from before the first release made it, it "
+        "cannot be upgraded: export its results with that version, and give this one an empty database"
+    )
+
+
+def _revision(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection, opts=OPTIONS).get_current_revision()
+
+
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_config(None))
 
 
 @contextmanager
@@ -122,10 +151,14 @@ def main(arguments: list[str] | None = None) -> int:
         for difference in found:
             sys.stdout.write(f"{difference}\n")
         return 1 if found else 0
-    if options.action == "downgrade":
-        downgrade(url, options.revision or "base")
-    else:
-        upgrade(url, options.revision or "head")
+    try:
+        if options.action == "downgrade":
+            downgrade(url, options.revision or "base")
+        else:
+            upgrade(url, options.revision or "head")
+    except Unavailable as exc:
+        sys.stderr.write(f"{exc}\n")
+        return 1
     sys.stdout.write(f"database at revision {current(url)}\n")
     return 0
 

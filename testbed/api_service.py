@@ -60,9 +60,9 @@ def serving(settings: Settings, *, migrated: bool = False, open_access: bool = F
     """The API in a thread of this process, behind a real socket.
 
     Args:
-        migrated: bring the database forward first, as an operator does in the full mode.
+        migrated: bring a server's database forward first, as an operator does.
     """
-    if migrated:
+    if migrated or settings.embedded:
         migrate.upgrade(settings.sqlalchemy_url)
     app = create_app(settings, with_worker=False, open_access=open_access)
     server = make_server(app, "127.0.0.1", 0, "critical")

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, select
 
-from db import migrate
 from db.engine import Database
 from db.tables import JobRow, TrialRow
 from testbed.replay import replay
@@ -25,11 +24,9 @@ SHORT = {"h100-series-5.db": 5}
 
 
 def opened(history: Path, folder: Path) -> Database:
-    """The recorded rows in a database of today's form."""
+    """The recorded rows."""
     (folder / "history.db").write_bytes(lzma.decompress(history.read_bytes()))
-    url = f"sqlite:///{folder / 'history.db'}"
-    migrate.upgrade(url)
-    return Database(url)
+    return Database(f"sqlite:///{folder / 'history.db'}")
 
 
 @pytest.mark.parametrize("history", HISTORIES, ids=lambda p: p.stem)

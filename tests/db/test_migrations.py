@@ -44,6 +44,24 @@ def test_tables_of_others_are_left_alone(empty_url: str) -> None:
     assert {"studies", "alembic_version"} <= _tables(empty_url)
 
 
+@pytest.mark.parametrize("revision", ["0016", "r9999"])
+def test_a_revision_of_another_version_is_refused_with_what_to_do(
+    database_url: str, revision: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Versions before the first release had other revisions, newer versions have more."""
+    engine = make_engine(database_url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE warpsmith_version SET version_num = :made"), {"made": revision})
+    engine.dispose()
+    for refused in (migrate.upgrade, migrate.downgrade, migrate.require_current):
+        with pytest.raises(Unavailable, match=f"revision {revision}.*start that version.*an empty database"):
+            refused(database_url)
+    assert migrate.current(database_url) == revision
+    monkeypatch.setenv("WARPSMITH_DATABASE_URL", database_url)
+    assert migrate.main(["upgrade"]) == 1
+    assert capsys.readouterr().err.startswith(f"the database is at revision {revision}")
+
+
 def test_a_missing_column_is_seen(database_url: str) -> None:
     engine = make_engine(database_url)
     with engine.begin() as connection:

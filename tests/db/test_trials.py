@@ -150,3 +150,12 @@ def test_candidate_moves_once(database: Database, state: CandidateState) -> None
         repository.set_feasible(candidate_id, 16)
         assert repository.get(candidate_id).feasible == 16
         assert repository.get(candidate_id).template.space == scale_job().space
+
+
+def test_a_shared_search_stays_settled_at_its_largest_number_and_exhausted(database: Database) -> None:
+    _, candidate = _candidate(database)
+    with database.write() as session:
+        repository = CandidateRepository(session)
+        for said, settled in ((5, (5, False)), (3, (5, False)), (None, (5, True)), (8, (8, True))):
+            repository.settle(candidate, said)
+            assert repository.settled(candidate) == settled

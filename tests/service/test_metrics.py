@@ -30,8 +30,8 @@ def figures(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     }
 
 
-def test_metrics_count_what_there_is(tmp_path: Path) -> None:
-    app = create_app(service_settings(tmp_path), with_worker=False, open_access=True)
+def test_metrics_count_what_there_is(tmp_path: Path, migrated_sqlite: str) -> None:
+    app = create_app(service_settings(tmp_path, migrated_sqlite), with_worker=False, open_access=True)
     with TestClient(app, base_url="http://127.0.0.1") as client:
         with app.state.database.write() as session:
             job = add_job(session)

@@ -23,7 +23,7 @@ def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
 
     Raises:
         Unavailable: it would listen beyond loopback although no API key exists, or with a worker that is
-            root.
+            root; the embedded database is not of this version.
     """
     parent_death.end_with_parent(signal.SIGTERM)
     current = settings()
@@ -47,6 +47,8 @@ def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
         _look_for_keys(address)
     if with_worker and not is_loopback(address):
         refuse_root(current.allow_root)
+    if current.embedded:
+        applications.load("db.migrate").upgrade(current.sqlalchemy_url)
     app = create_app(current, with_worker=with_worker, open_access=open_access)
     applications.load("api.connections").serve(app, address, number)
 
