@@ -18,7 +18,7 @@ class Cursor:
     """The place of an event."""
 
     xact: int = 0
-    """Number of the transaction that wrote it; 0 on SQLite, and for events of older versions."""
+    """Number of the transaction that wrote it; 0 on SQLite."""
     id: int = 0
 
 

@@ -2,7 +2,7 @@
 
 from warpsmith import __version__
 
-PROTOCOL = 5
+PROTOCOL = 1
 """Version of task payloads, results and row semantics. Raise it when an older program would misread new rows
 although the schema is unchanged."""
 VERSION = f"{__version__}+{PROTOCOL}"

@@ -97,7 +97,7 @@ class JobRow(Base):
     speedup: Mapped[float | None] = mapped_column(Float(53))
     """Verified speed-up; None before the verification."""
     reason: Mapped[Reason | None] = mapped_column(ModelJson("reason", Reason))
-    """Reason for the end; None before it, for cancelled jobs, and for those ended by older versions."""
+    """Reason for the end; None before it, and for cancelled jobs."""
     rung_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)

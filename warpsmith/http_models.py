@@ -82,8 +82,8 @@ class EventView(Frozen):
     """An event of a job."""
 
     id: int
-    job: str = ""
-    """Id of the job; services of older versions leave it empty."""
+    job: str
+    """Id of the job."""
     at: datetime
     kind: str
     """`state`: the job changed its state; `candidate`: a template was made, or changed its state; `settled`:
@@ -111,7 +111,7 @@ class TrialView(Frozen):
     outcome: Outcome | None = None
     seconds: float | None = None
     at_s: float | None = None
-    """Seconds from the job's first use of its device to the end of the trial; None in older results."""
+    """Seconds from the job's first use of its device to the end of the trial; None before it."""
     reused: bool = False
     """True if the trial was taken over from an earlier job of the same kernel; it used none of this job's
     budget."""
@@ -200,7 +200,7 @@ class DispatchEntry(Frozen):
     """Arguments from which `scratch_bytes` is computed."""
     speedups: dict[str, float] = {}
     """Baseline time divided by this configuration's time on its own workload, by key: the low end of the
-    verified interval. Older results have other workloads beside it, with figures of the search."""
+    verified interval."""
     searched: dict[str, float] = {}
     """The same on other workloads, by key: figures of the search, which nothing verified."""
 
@@ -213,7 +213,7 @@ class JobResult(Frozen):
     state: JobState
     detail: str = ""
     reason: Reason | None = None
-    """Reason for the end; None for cancelled jobs and in older results."""
+    """Reason for the end; None for cancelled jobs."""
     baseline: tuple[WorkloadTiming, ...] = ()
     """Timings of the original kernel, if it was measured; also for a job that failed afterwards."""
     aa_width: float | None = None
@@ -223,9 +223,10 @@ class JobResult(Frozen):
     driver: str
     device_class: str
     architecture: str = ""
-    """What the kernels are compiled for, such as `sm_90`; empty in older results."""
+    """What the kernels are compiled for, such as `sm_90`; empty if the kernel
+    was not measured."""
     limits: DeviceLimits | None = None
-    """Limits that launches and constraints may name; None in older results."""
+    """Limits that launches and constraints may name; None if the kernel was not measured."""
     speedup: float | None
     """Weighted geometric mean over workloads of the verified speed-ups; a kept baseline counts as 1."""
     comparisons: tuple[Comparison, ...]
@@ -234,7 +235,7 @@ class JobResult(Frozen):
     dispatch: tuple[DispatchEntry, ...]
     between: tuple[CheckedShape, ...] = ()
     """Secret shapes between workloads on which a kernel of the table was right and faster than the user's. No
-    shape between workloads is served without one beside it; older results have none."""
+    shape between workloads is served without one beside it."""
     trials_measured: int
     trials_rejected: int
     trials_cut_short: int = 0
@@ -245,7 +246,7 @@ class JobResult(Frozen):
     rejections: tuple[RejectionCount, ...]
     seconds: float
     finished_at: datetime | None = None
-    """When the job ended; None in older results."""
+    """When the job ended."""
     candidates: tuple[CandidateView, ...]
     rule_faults: tuple[RuleFault, ...] = ()
     """Rewrite rules whose template failed with its default configuration; later templates leave them out."""
@@ -256,7 +257,7 @@ class JobResult(Frozen):
     warpsmith_version: str
     warpsmith_commit: str | None = None
     """Commit of the program that wrote this result, with `-dirty` if its tree was changed; `unknown` if the
-    program does not know it; None in older results."""
+    program does not know it."""
 
 
 class WorkerView(Frozen):

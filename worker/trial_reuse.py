@@ -21,7 +21,7 @@ from warpsmith.tuning.objective import costs, objective_of
 from warpsmith.tuning.tasks import BaselineResult
 from worker.process_context import Context
 
-PROTOCOL = 3
+PROTOCOL = 1
 """Version of checking and timing; raise it when older outcomes can no longer be compared with new ones."""
 NOT_JUDGED_BY = frozenset(
     {"name", "parameters", "constraints", "rewrite", "agents", "strategy", "searcher", "budget", "seed"}

@@ -1,16 +1,8 @@
 """Rewrite rules that were not applied, and why."""
 
-import re
 from enum import StrEnum
-from typing import Any
-
-from pydantic import model_validator
 
 from warpsmith.domain.base import Frozen
-
-_NOT_PERMITTED = "not permitted by the job"
-# `rule: reason`, and of a sequence `rule: launch 1 (entry): reason`.
-_WORDS = re.compile(r"(?P<rule>[^:]*): (?:(?P<launch>launch \d+ \(.*?\)): )?(?P<reason>.*)", re.S)
 
 
 class DeclineCode(StrEnum):
@@ -40,15 +32,10 @@ class DeclineCode(StrEnum):
     """The analysis or the rewrite would exceed a limit of this program."""
     FAILED = "failed"
     """A template of the job failed by the rule before."""
-    UNRECORDED = "unrecorded"
-    """An older version wrote the words alone."""
 
 
 class DeclinedRule(Frozen):
-    """A rule that was not applied, as evidence in the result. Its text is one line for people.
-
-    Where older versions wrote that text, it is read back.
-    """
+    """A rule that was not applied, as evidence in the result. Its text is one line for people."""
 
     rule: str
     """The rule's name; `every rule` if the reason holds for all."""
@@ -57,16 +44,6 @@ class DeclinedRule(Frozen):
     """In words."""
     launch: str = ""
     """Of a sequence: the launch to which the rule was not applied."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_words(cls, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        found = _WORDS.fullmatch(value)
-        parts = {"rule": value, "reason": ""} if found is None else found.groupdict(default="")
-        refused = parts["reason"] == _NOT_PERMITTED
-        return {**parts, "code": DeclineCode.NOT_PERMITTED if refused else DeclineCode.UNRECORDED}
 
     def __str__(self) -> str:
         return ": ".join(part for part in (self.rule, self.launch, self.reason) if part)
@@ -78,4 +55,4 @@ EVERY_RULE = "every rule"
 
 def not_permitted(rule: str) -> DeclinedRule:
     """The refusal of a rule that the job does not allow."""
-    return DeclinedRule(rule=rule, code=DeclineCode.NOT_PERMITTED, reason=_NOT_PERMITTED)
+    return DeclinedRule(rule=rule, code=DeclineCode.NOT_PERMITTED, reason="not permitted by the job")

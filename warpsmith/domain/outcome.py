@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.space import Configuration
@@ -105,14 +105,14 @@ class Measured(Frozen):
     drift: float = 1.0
     """Current baseline time divided by its stored time: the weighted geometric mean of `drifts`."""
     drifts: dict[str, float] = {}
-    """The same by workload key, by which times are corrected; empty in outcomes of older versions."""
+    """The same by workload key, by which times are corrected; empty without a drift."""
     expected: float | None = None
     """The estimate by which the trial would have been pruned, if it was continued at random."""
 
     @property
     def steady_timings(self) -> tuple[WorkloadTiming, ...]:
         """The timings as on a device on which the baseline takes its stored time."""
-        return tuple(t.scaled(1 / self.drifts.get(t.workload, self.drift)) for t in self.timings)
+        return tuple(t.scaled(1 / self.drifts.get(t.workload, 1.0)) for t in self.timings)
 
 
 class CutShort(Frozen):
@@ -141,12 +141,6 @@ class Rejected(Frozen):
     workload: str | None = None
     """The workload's `Workload.key`."""
     facts: CompileFacts | None = None
-
-    @field_validator("workload")
-    @classmethod
-    def _without_case(cls, workload: str | None) -> str | None:
-        """Outcomes stored before November 2026 may name the inputs as well, after a "#"."""
-        return None if workload is None else workload.partition("#")[0]
 
 
 OutcomeKind = Literal["measured", "cut_short", "rejected"]

@@ -1,9 +1,9 @@
 """What tasks are given and bring back: two unions, told apart by `kind`. Stored as JSON; read by `decide`."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.declined_rule import DeclinedRule
@@ -38,8 +38,7 @@ class CheckedCase(Frozen):
     """Growth of outputs by name: their typical size divided by that on the workload's own inputs. Absolute
     tolerances grow with it."""
     sizes: dict[str, float] = Field(default_factory=dict)
-    """Typical size of outputs on the workload's own inputs, on which default tolerances are based; empty in
-    results of older versions."""
+    """Typical size of outputs on the workload's own inputs, on which default tolerances are based."""
     missed: dict[str, float] = Field(default_factory=dict)
     """Share of the elements of integer outputs by name in which the user's kernel was a step off, and in
     which a candidate may be."""
@@ -54,13 +53,6 @@ class Counters(Frozen):
     """Hardware counters by name."""
     missing: str = ""
     """Reason why there are none, in one sentence; empty if there are, or if none were requested."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _older(cls, data: Any) -> Any:
-        """Results of older versions hold the values only."""
-        bare = isinstance(data, dict) and not data.keys() <= cls.model_fields.keys()
-        return {"values": data} if bare else data
 
 
 class BaselinePayload(Frozen):
@@ -77,16 +69,15 @@ class BaselineResult(Frozen):
     timings: tuple[WorkloadTiming, ...] = ()
     facts: CompileFacts = CompileFacts()
     aa_width: float = 0.0
-    """The largest of `aa_widths`; in results of older versions that of the first workload."""
+    """The largest of `aa_widths`."""
     aa_widths: dict[str, float] = {}
     """Half width of the kernel's 95 % A/A interval by workload key: the noise that claims on it must exceed.
-    Without workloads whose launches take too long; empty in results of older versions."""
+    Without workloads whose launches take too long."""
     refused: str = ""
     """Why the job cannot be tuned; empty if it can."""
     rejected: Rejected | None = None
     cases: tuple[CheckedCase, ...] = ()
-    """Cases on which the kernel is right, and which candidates are checked with; empty in results of older
-    versions."""
+    """Cases on which the kernel is right, and which candidates are checked with."""
     globals: tuple[str, ...] = ()
     """Device variables of the user's kernel; candidates may have the same."""
     telling: tuple[str, ...] = ()
@@ -100,7 +91,7 @@ class BaselineResult(Frozen):
     ceilings: Ceilings | None = None
     """Ceilings of the device, measured with the service's own kernels."""
     seconds: float = 0.0
-    """Seconds that all this took; 0 in results of older versions."""
+    """Seconds that all this took."""
 
     @property
     def least_width(self) -> float:
@@ -350,7 +341,6 @@ class SlicePayload(Frozen):
     rung: int = Field(default=0, ge=0)
     """Of a heat: how often the better half of the contestants was chosen before it."""
     seen: Seen | None = None
-    """None: not recorded by older versions."""
 
 
 class SliceResult(Frozen):
@@ -365,24 +355,9 @@ class SliceResult(Frozen):
     faults: tuple[RuleFault, ...] = ()
     """The rules for which the template fails, if they were found; without them it holds."""
     refusal: str = ""
-    """Why the first refused configuration was refused; empty if none was, and in older results."""
+    """Why the first refused configuration was refused; empty if none was."""
     sampled: bool = False
     """True if the configurations could not be enumerated, and the slice searched a random part of them."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_flags(cls, data: Any) -> Any:
-        """Results of versions that stored `exhausted`, `spent`, `rejected` and `feasible` apart."""
-        if not isinstance(data, dict) or not data.keys() & {"exhausted", "spent", "rejected", "feasible"}:
-            return data
-        rest = {k: v for k, v in data.items() if k not in {"exhausted", "spent", "rejected", "feasible"}}
-        flags = {
-            SliceEnd.REJECTED: data.get("rejected"),
-            SliceEnd.SPENT: data.get("spent"),
-            SliceEnd.EXHAUSTED: data.get("exhausted"),
-        }
-        end = next((end for end, is_set in flags.items() if is_set), SliceEnd.LIMIT)
-        return {"ended_by": end, "reason": data.get("rejected", ""), **rest}
 
 
 class VerifyPayload(Frozen):
@@ -391,8 +366,7 @@ class VerifyPayload(Frozen):
     kind: Literal[TaskKind.VERIFY] = TaskKind.VERIFY
     pairs: int = Field(default=12, ge=4, le=200)
     seconds: float | None = None
-    """Seconds of the budget that the search left; comparisons are made whatever they take. None: not recorded
-    by older versions."""
+    """Seconds of the budget that the search left; comparisons are made whatever they take."""
 
 
 class Choice(Frozen):
@@ -403,7 +377,7 @@ class Choice(Frozen):
     configuration: Configuration | None = None
     speedups: dict[str, float] = {}
     """Baseline time divided by this configuration's time on this workload, by key: the low end of the
-    verified interval. Older results have other workloads beside it, with figures of the search."""
+    verified interval."""
     searched: dict[str, float] = {}
     """The same on other workloads, by key: figures of the search."""
 

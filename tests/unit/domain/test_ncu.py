@@ -117,12 +117,6 @@ def test_a_configuration_is_profiled_where_its_constraints_allow_it() -> None:
     assert found.kernel != template.configured({"BLOCK": 256, "PER": 1}).key
 
 
-def test_results_of_older_versions_hold_the_values_alone() -> None:
-    old = BaselineResult(device=DEVICE).model_dump(mode="json") | {"counters": {"dram_percent": 41.0}}
-    assert BaselineResult.model_validate(old).counters == Counters(values={"dram_percent": 41.0})
-    assert BaselineResult.model_validate(old | {"counters": {}}).counters == Counters()
-
-
 def profiled(result: BaselineResult, second: float = 0.5) -> list[StepPayload | ProfilePayload]:
     """Questions to profilers of both kinds, of a job of two rounds whose baseline has this result.
 

@@ -22,7 +22,6 @@ class TaskView:
     kind: TaskKind
     state: TaskState
     payload: Payload | None
-    """None in rows of older versions."""
     result: Result | None
     """None before it has ended."""
     error: str = ""

@@ -28,7 +28,7 @@ from warpsmith.whereabouts import HERE
 
 __all__ = ["SliceLimits", "SliceStart", "run_slice"]
 
-NO_ENERGY = "the baseline was measured without its energy, by an older version; submit the job again"
+NO_ENERGY = "the baseline was measured without its energy; submit the job again"
 
 
 @dataclass(frozen=True)
