@@ -1,28 +1,14 @@
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
-from sqlalchemy import text
 
-from db import migrate
 from db.api_keys import KeyLimits, Scope, fits, id_of, new_key
-from db.engine import Database, make_engine, utc_now
+from db.engine import Database, utc_now
 from db.repositories.jobs import JobRepository
 from db.repositories.keys import KeyRepository
 from testbed.rows import add_candidate, add_task
 from warpsmith.errors import NotFound
 from warpsmith.testing.jobs import scale_job
-
-OLD_JOB = (
-    "INSERT INTO job (id, name, spec, spec_hash, idempotency_key, state, detail, backend, round,"
-    " budget_rounds, budget_trials, budget_s, trials_proposed, trials_done, trials_rejected, tokens_used,"
-    " usd_used, created_at)"
-    " VALUES (:id, 'old', '{}', 'x', :key, 'queued', '', 'opencl', 0, 1, 10, 60, 0, 0, 0, 0, 0, :now)"
-)
-OLD_TASK = (
-    "INSERT INTO task (id, job_id, number, kind, queue, state, error, attempt, history, rung_at, created_at)"
-    " VALUES ('t1', '00j1', 0, 'baseline', 'gpu.x', 'queued', '', 0, '[]', :now, :now)"
-)
 
 
 def make(database: Database, expires_at: datetime | None = None) -> str:
@@ -86,36 +72,3 @@ def test_jobs_and_tasks_belong_to_the_tenant_that_submitted(database: Database) 
             JobRepository(session).get(mine.id)
     with database.read() as session:
         assert len(JobRepository(session).page()) == 2
-
-
-def test_an_old_database_keeps_its_rows_forward_and_back(empty_url: str) -> None:
-    """SQLite makes a table anew for a changed constraint, which must not take along what refers to it."""
-    migrate.upgrade(empty_url, "0002")
-    now = utc_now().isoformat(sep=" ")
-    _run(empty_url, OLD_JOB, id="00j1", key="k", now=now)
-    _run(empty_url, OLD_TASK, now=now)
-    migrate.upgrade(empty_url)
-    assert _run(empty_url, "SELECT tenant, priority, idempotency_key FROM job") == [("default", 0, "k")]
-    assert _run(empty_url, "SELECT id, tenant FROM task") == [("t1", "default")]
-    database = Database(empty_url)
-    try:
-        with database.write() as session:
-            assert JobRepository(session).stored("default", "k")
-            JobRepository(session).create(scale_job(), "k", tenant="other")
-    finally:
-        database.dispose()
-    migrate.downgrade(empty_url, "0002")
-    kept = _run(empty_url, "SELECT id, idempotency_key FROM job ORDER BY created_at, id")
-    assert ("00j1", "k") in kept
-    assert [key for _, key in kept].count("k") == 1, "an old schema has one key for everybody"
-    assert _run(empty_url, "SELECT id FROM task") == [("t1",)]
-
-
-def _run(url: str, statement: str, **values: Any) -> list[tuple[Any, ...]]:
-    engine = make_engine(url)
-    try:
-        with engine.begin() as connection:
-            result = connection.execute(text(statement), values)
-            return [tuple(row) for row in result] if result.returns_rows else []
-    finally:
-        engine.dispose()

@@ -1,11 +1,14 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import inspect, text
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from sqlalchemy import inspect, select, text
 
 from db import migrate
-from db.engine import make_engine
-from db.tables import Base
+from db.engine import Database, make_engine
+from db.tables import Base, TaskRow
+from testbed.rows import add_job, add_task
 from warpsmith.errors import Unavailable
 
 
@@ -82,3 +85,18 @@ def test_an_old_schema_is_refused_with_the_command_to_run(empty_url: str) -> Non
         migrate.require_current(empty_url)
     migrate.upgrade(empty_url)
     migrate.require_current(empty_url)
+
+
+def test_a_table_made_anew_keeps_what_refers_to_it(database_url: str) -> None:
+    """SQLite makes a table anew for a changed constraint; to drop it in between must not delete its tasks."""
+    database = Database(database_url)
+    with database.write() as session:
+        add_task(session, add_job(session).id)
+    with migrate._connection(database_url) as connection:
+        operations = Operations(MigrationContext.configure(connection))
+        anew = "never" if database.is_server else "always"
+        with operations.batch_alter_table("job", recreate=anew) as job:
+            job.alter_column("name", nullable=True)
+    with database.read() as session:
+        assert len(session.scalars(select(TaskRow)).all()) == 1
+    database.dispose()
