@@ -94,8 +94,8 @@ def test_a_table_made_anew_keeps_what_refers_to_it(database_url: str) -> None:
         add_task(session, add_job(session).id)
     with migrate._connection(database_url) as connection:
         operations = Operations(MigrationContext.configure(connection))
-        anew = "never" if database.is_server else "always"
-        with operations.batch_alter_table("job", recreate=anew) as job:
+        # On Postgres it alters the table where it is.
+        with operations.batch_alter_table("job") as job:
             job.alter_column("name", nullable=True)
     with database.read() as session:
         assert len(session.scalars(select(TaskRow)).all()) == 1
