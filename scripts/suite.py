@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.rooms import changed_paths, tests_of
+from testbed.rooms import changed_paths, failed_before, tests_of
 from testbed.tiers import COSTS, DEAR_CORE_S, in_tier, promises, read_costs, recorded_costs
 from warpsmith.commit import commit_name
 
@@ -75,8 +75,8 @@ def core_seconds_of(words: Sequence[str]) -> tuple[int, float]:
             return process.returncode, spent
 
 
-def run(part: Sequence[str], words: Sequence[str], costs: Path) -> tuple[int, float]:
-    """Exit status and core-seconds of one part, after a second run of a failure that may be chance."""
+def run(part: Sequence[str], words: Sequence[str], costs: Path) -> tuple[int, float, list[str]]:
+    """Exit status, core-seconds and failures of one part, after a second run of one that may be chance."""
     # With `=`: a path that stands by itself would move the root folder of the tests.
     command = (sys.executable, "-m", "pytest", "-p", "testbed.core_seconds", f"--core-seconds={costs}")
     failures = costs.with_name("failures")
@@ -84,12 +84,12 @@ def run(part: Sequence[str], words: Sequence[str], costs: Path) -> tuple[int, fl
     code, spent = core_seconds_of([*command, *part, f"--failures={failures}", *words])
     failed = failures.read_text().splitlines() if failures.exists() else []
     if code != pytest.ExitCode.TESTS_FAILED or not 0 < len(failed) <= BY_CHANCE:
-        return code, spent
+        return code, spent, failed
     print("by itself runs once more:", *failed, sep="\n  ", flush=True)
     code, more = core_seconds_of([*command, *failed])
     if code == 0:
         print("DEFECT: this test failed, and passed by itself; mend it:", *failed, sep="\n  ", flush=True)
-    return code, spent + more
+    return code, spent + more, failed
 
 
 def folder_of(test: str) -> str:
@@ -139,7 +139,8 @@ def complaints(costs: Mapping[str, float], core_s: float) -> list[str]:
 
 def unlisted(costs: Mapping[str, float]) -> list[str]:
     """The dearest tests of a gate that its list does not name, with their cost."""
-    dear = sorted((-seconds, name) for name, seconds in costs.items() if name not in promises())
+    listed = promises()
+    dear = sorted((-s, n) for n, s in costs.items() if not {n, n.partition("[")[0]} & listed.keys())
     return [f"  {-seconds:6.2f}  {name}" for seconds, name in dear[:SHOWN] if -seconds >= DEAR_CORE_S]
 
 
@@ -147,6 +148,7 @@ def selection() -> list[str] | None:
     """Arguments that select the tests of the rooms that changed; None if there is nothing to run."""
     base, paths = changed_paths()
     chosen = tests_of(paths)
+    chosen += [name for name in failed_before() if not name.startswith(tuple(chosen))]
     costs = recorded_costs()
     here = [c for n, c in costs.items() if n.startswith(tuple(chosen)) and in_tier(n, "rest")]
     print(
@@ -175,7 +177,8 @@ def main(words: list[str]) -> int:
         path.touch()
         ran = [run((*part, "--tier", TIERS[tier]), words, path) for part in PARTS.values()]
         costs = read_costs(path)
-    core_s = sum(spent for _, spent in ran)
+    core_s = sum(spent for _, spent, _ in ran)
+    failed = [name for _, _, names in ran for name in names]
     folders = by_folder(costs)
     record: dict[str, object] = {
         "commit": commit_name(),
@@ -187,15 +190,15 @@ def main(words: list[str]) -> int:
         "wall_s": round(time.monotonic() - began),
     }
     print("", table(record, folders), sep="\n")
-    code = verdict([code for code, _ in ran])
+    code = verdict([code for code, _, _ in ran])
     if tier == "gate" and is_whole:
         if dear := unlisted(costs):
             print("", "dear, and on no list (`tests/gate.toml`):", *dear, sep="\n")
         red = complaints(costs, core_s)
         print(*red, sep="\n")
         code = code or int(bool(red))
-    if folder is not None and code == 0:
-        write_record(folder, tier, record, folders, costs if is_whole else {})
+    if folder is not None:
+        write_record(folder, tier, record | {"failed": failed}, folders, costs if is_whole else {})
     return code
 
 

@@ -6,6 +6,7 @@ import subprocess
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ROOT / "rooms.toml"
@@ -23,12 +24,21 @@ def changed_paths() -> tuple[str, list[str]]:
     Raises:
         RuntimeError: the base is no commit of this clone.
     """
-    base = os.environ.get(BASE) or _branch_base() or str(json.loads(RECORD.read_text())["commit"])
+    base = os.environ.get(BASE) or _branch_base() or str(_record()["commit"])
     try:
         names = _git("diff", "--name-only", "-z", base) + _git("ls-files", "-z", "-o", "--exclude-standard")
     except subprocess.CalledProcessError as exc:
         raise RuntimeError(f"{base} is no commit of this clone; name another in {BASE}") from exc
     return base, sorted(name for name in set(names.split("\0")) if name)
+
+
+def failed_before() -> list[str]:
+    """Tests that failed when the full suite was recorded; they run until it is recorded without them."""
+    return list(_record()["failed"])
+
+
+def _record() -> Any:
+    return json.loads(RECORD.read_text())
 
 
 def read_rooms() -> dict[str, list[str]]:

@@ -65,8 +65,8 @@ def test_one_that_fails_runs_once_more_and_is_a_defect(
     (tmp_path / "test_chance.py").write_text(CHANCE.format(times=times, last=times - 1, mends=mends))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    ended, spent = suite.run(("-p", "tests.conftest"), [], tmp_path / "costs")
-    assert (ended, spent > 0) == (code, True)
+    ended, spent, failed = suite.run(("-p", "tests.conftest"), [], tmp_path / "costs")
+    assert (ended, spent > 0, len(failed)) == (code, True, times)
     out = capfd.readouterr().out
     assert [words for words in ("by itself runs once more", "DEFECT") if words in out] == said
     assert tiers.read_costs(tmp_path / "costs").keys() >= {"test_chance.py::test_right"}
