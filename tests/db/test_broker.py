@@ -29,7 +29,8 @@ def test_the_relay_rings_each_bell_once(database: Database, tmp_path: Path) -> N
     bell = Bell(Settings(data_dir=tmp_path))
     with database.write() as session:
         ids = [add_job(session).id for _ in range(3)]
-    assert relay(database, bell) == 3
+        OutboxRepository(session).prune(older_s=-1)
+    assert relay(database, bell) == 3, "what waits is not deleted, however old"
     assert relay(database, bell) == 0
     bell.close()
     texts = [path.read_text() for path in _messages(tmp_path)]

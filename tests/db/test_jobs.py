@@ -53,6 +53,14 @@ def test_same_key_other_job_is_refused(database: Database) -> None:
         JobRepository(session).create(scale_job(name="other"), "key")
 
 
+def test_a_key_is_known_to_its_tenant_alone(database: Database) -> None:
+    with database.write() as session:
+        tenant = JobRepository(session).create(scale_job(), "key")[0].tenant
+    with database.read() as session:
+        jobs = JobRepository(session)
+        assert [jobs.stored(name, "key") for name in (tenant, "another")] == [True, False]
+
+
 def test_many_clients_with_one_key_make_one_job(database: Database) -> None:
     def create(_: int) -> str:
         with database.write() as session:

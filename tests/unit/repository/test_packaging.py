@@ -143,7 +143,7 @@ TO_TUNE = "install warpsmith[opencl], warpsmith[pycuda]"
         ("structlog", ("serve",), {}, TO_TUNE),
         ("psycopg", ("serve",), POSTGRES, OF_FLEETS),
         ("redis", ("serve",), REDIS, OF_FLEETS),
-        ("alembic", ("worker",), {}, TO_TUNE),
+        ("alembic", ("worker",), {"WARPSMITH_ALLOW_ROOT": "true"}, TO_TUNE),
         ("psycopg", ("worker",), POSTGRES, OF_FLEETS),
         ("redis", ("worker",), REDIS, OF_FLEETS),
         ("openai", ("worker", "--queues", "agents"), MODEL, "install warpsmith[models]"),

@@ -234,9 +234,9 @@ def _read_s(text: str) -> float:
 @pytest.mark.parametrize("before", BEFORE, ids=["plain", "long", "macro"])
 @pytest.mark.parametrize("piece", PIECES)
 def test_each_token_is_looked_at_so_many_times(piece: str, before: str) -> None:
-    assert _read_s(before + piece * (LENGTH // len(piece))) < stretched(2.0)
+    assert _read_s(before + piece * (LENGTH // len(piece))) < stretched(6.0)
 
 
 @pytest.mark.parametrize("piece", PIECES[::2])
 def test_a_text_of_the_largest_size_takes_as_much_longer_as_it_is(piece: str) -> None:
-    assert _read_s(piece * (LONG // len(piece))) < stretched(8.0)
+    assert _read_s(piece * (LONG // len(piece))) < stretched(20.0)
