@@ -54,7 +54,7 @@ def tests_of(paths: Iterable[str]) -> list[str]:
 
 
 def _tests_of_one(path: PurePosixPath) -> list[str]:
-    if path.parts[0] == "tests":
+    if path.parts[0] == "tests" and path.suffix == ".py":
         # A helper serves its folder; those on top serve all.
         return _present(str(path) if path.name.startswith("test_") else str(path.parent))
     rooms = read_rooms()
