@@ -71,7 +71,7 @@ def pip(python: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def copy_libraries(to: Path) -> None:
-    """What the wheel asks for with `opencl`, from this environment: no index is asked."""
+    """Requirements of the extra `opencl`, taken from this environment; no index is asked."""
     core = [Requirement(text) for text in PROJECT["dependencies"]]
     for name in closure(core + of_extra("opencl")):
         for file in files(name) or ():
