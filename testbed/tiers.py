@@ -20,7 +20,7 @@ DEAR_CORE_S = 0.5
 TIERS = ("gate", "rest", "full")
 """The gate, all others, and both."""
 BOTH_DATABASES = ("tests/db/", "tests/e2e/")
-"""Folders whose tests run on both databases in the gate too; elsewhere the copy on SQLite is for `full`."""
+"""Folders whose tests run on both databases in the gate too; elsewhere Postgres is enough, if it is cheap."""
 
 
 @cache
@@ -79,4 +79,7 @@ def dealt(items: Sequence[pytest.Item], hands: int) -> list[pytest.Item]:
 
 
 def _second_database(name: str) -> bool:
-    return "[sqlite" in name and not name.startswith(BOTH_DATABASES)
+    """True for a copy on SQLite of a test that the gate runs on Postgres."""
+    if "[sqlite" not in name or name.startswith(BOTH_DATABASES):
+        return False
+    return in_gate(name.replace("[sqlite", "[postgres", 1))

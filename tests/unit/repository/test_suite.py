@@ -121,19 +121,29 @@ def test_a_gate_above_its_budget_is_red_and_so_is_a_name_that_no_test_has() -> N
 
 def test_every_test_is_in_the_gate_or_in_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "promises", lambda: {"tests/a.py::listed": "a promise"})
-    monkeypatch.setattr(tiers, "recorded_costs", lambda: {"tests/a.py::listed": 9.0, "tests/a.py::dear": 2.0})
+    dear = ["tests/a.py::dear", "tests/api/a.py::d[postgres]"]
+    monkeypatch.setattr(tiers, "recorded_costs", lambda: dict.fromkeys(["tests/a.py::listed", *dear], 2.0))
     gate = [
         "tests/a.py::listed",
         "tests/a.py::new",
         "tests/api/a.py::t[postgres]",
         "tests/db/a.py::t[sqlite]",
+        "tests/api/a.py::d[sqlite]",
     ]
-    rest = ["tests/a.py::dear", "tests/api/a.py::t[sqlite]"]
+    rest = [*dear, "tests/api/a.py::t[sqlite]"]
     for name in (*gate, *rest):
         assert (tiers.in_tier(name, "gate"), tiers.in_tier(name, "rest")) == (name in gate, name in rest), (
             name
         )
         assert tiers.in_tier(name, "full")
+
+
+def test_a_change_whose_tests_are_all_in_the_gate_is_green(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite, "selection", lambda: ["tests/a.py"])
+    monkeypatch.setattr(suite, "adopt_orphans", lambda: None)
+    none = int(pytest.ExitCode.NO_TESTS_COLLECTED)
+    monkeypatch.setattr(suite, "run", lambda *_: (none, 0.0, []))
+    assert (suite.main(["changed"]), suite.main(["full", "-k", "nothing"])) == (0, none)
 
 
 def test_every_promise_says_something_and_every_cost_is_dear() -> None:
