@@ -2,7 +2,7 @@
 
 Run: python scripts/suite.py {gate,changed,full} [--record FOLDER] [arguments of pytest]
 
-`gate` is `make test`: the tests under half a core-second, and the list of `tests/gate.toml`; a whole gate
+`gate` is `make test`: the tests under 0.3 core-seconds, and the list of `tests/gate.toml`; a whole gate
 above `GATE_CORE_S` is red. `changed` runs what the gate leaves out of the rooms that changed since the
 branch's base, or, on the base itself, since the full suite was recorded. `full` runs all. A failed test that
 passes when it runs once more by itself is printed as a defect; two failures have a cause in common.
@@ -209,14 +209,15 @@ def write_record(
     folders: Mapping[str, Mapping[str, float]],
     costs: Mapping[str, float],
 ) -> None:
-    """Write the record; of a whole full suite the costs of its dear tests too, which gates go by."""
+    """Write the record, and the costs of dear tests, by which gates go."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{tier}.json").write_text(json.dumps({**record, "folders": folders}, indent=1) + "\n")
     (folder / f"{tier}.md").write_text(
         f"# The suite, tier `{tier}`, {record['commit']}\n\n{table(record, folders)}\n"
     )
-    if tier == "full" and costs:
-        dear = sorted((name, seconds) for name, seconds in costs.items() if seconds >= DEAR_CORE_S)
+    if tier != "changed" and costs:
+        known = {} if tier == "full" else recorded_costs()  # a gate learns of its own tests alone
+        dear = sorted((name, s) for name, s in {**known, **costs}.items() if s >= DEAR_CORE_S)
         COSTS.write_text("".join(f"{seconds:.1f}\t{name}\n" for name, seconds in dear))
 
 

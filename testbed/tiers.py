@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PROMISES = ROOT / "tests" / "gate.toml"
 COSTS = ROOT / "tests" / "dear.tsv"
-DEAR_CORE_S = 0.5
+DEAR_CORE_S = 0.3
 """Core-seconds from which a test needs a place on the list."""
 TIERS = ("gate", "rest", "full")
 """The gate, all others, and both."""

@@ -16,6 +16,7 @@ from db.engine import utc_now
 from db.repositories.keys import KeyRepository
 from db.tables import ApiKeyRow
 from testbed.api_service import Service, bearer, service_settings, serving
+from testbed.plain_http import NO_TLS
 from tests.api.jobs import body
 from tests.api.operations import PUBLIC, Operation, operations
 from tests.api.test_bad_input import problem_of
@@ -90,7 +91,7 @@ def test_without_a_good_key_nothing_opens(
 ) -> None:
     # From an address of its own: wrong keys slow down those that follow from the same one.
     numbers = (1 + randbelow(250) for _ in range(3))
-    own = httpx2.HTTPTransport(local_address=f"127.{'.'.join(map(str, numbers))}")
+    own = httpx2.HTTPTransport(NO_TLS, local_address=f"127.{'.'.join(map(str, numbers))}")
     with httpx2.Client(base_url=service.http.base_url, headers=header, transport=own) as http:
         reply = operation.call(http, **IDS)
     problem_of(reply, 401)
