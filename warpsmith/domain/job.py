@@ -178,7 +178,6 @@ RuleName = Literal[
     "block_size",
     "tight_grid",
     "register_sum",
-    "register_tile",
     "row_in_registers",
     "row_split",
     "rows_per_block",
@@ -192,8 +191,8 @@ RuleName = Literal[
     "fixed_scalars",
 ]
 """Names of the rewrite rules in `warpsmith.rewrite.rules`."""
-REMOVED_RULES = ("row_group", "stencil_tile", "early_reads")
-"""Rules of earlier versions, which won on no device."""
+REMOVED_RULES = ("register_tile", "row_group", "stencil_tile", "early_reads")
+"""Rules of earlier versions, which won on no GPU."""
 
 
 class RewritePolicy(Frozen):

@@ -9,7 +9,6 @@ from warpsmith.rewrite.rules.compiler_hints.unroll import Unroll
 from warpsmith.rewrite.rules.elements.elements_per_thread import ElementsPerThread
 from warpsmith.rewrite.rules.elements.index_packs import IndexPacks
 from warpsmith.rewrite.rules.elements.register_sum import RegisterSum
-from warpsmith.rewrite.rules.elements.register_tile import RegisterTile
 from warpsmith.rewrite.rules.rows.row_in_registers import RowInRegisters
 from warpsmith.rewrite.rules.rows.row_split import RowSplit
 from warpsmith.rewrite.rules.rows.rows_per_block import RowsPerBlock
@@ -23,7 +22,6 @@ RULES: tuple[Rule, ...] = (
     BlockSize(),
     TightGrid(),
     RegisterSum(),
-    RegisterTile(),
     RowInRegisters(),
     RowSplit(),
     RowsPerBlock(),

@@ -7,7 +7,7 @@ from tree_sitter import Node
 from warpsmith.rewrite.analysis.kernel_facts import Facts
 from warpsmith.rewrite.analysis.loops.for_loops import ForLoop, header_of
 from warpsmith.rewrite.analysis.operations import operands, operator
-from warpsmith.rewrite.source.syntax_tree import LOOPS, Variable, ancestors, contains, find, strip
+from warpsmith.rewrite.source.syntax_tree import LOOPS, Variable, ancestors, find, strip
 
 
 @dataclass(frozen=True)
@@ -56,17 +56,3 @@ def ends_early(loop: CountedLoop) -> bool:
         if not (inner and n.type in ("break_statement", "continue_statement")):
             return True
     return False
-
-
-def counter_is_free(facts: Facts, loop: CountedLoop) -> bool:
-    """True if nothing reads the counter after the loop: every use lies in a loop that sets it anew."""
-    v = loop.variable
-    if loop.contains(v.declaration):
-        return True
-    for n in find(facts.source.body, "identifier"):
-        if facts.variable(n) != v or contains(v.declaration, n):
-            continue
-        around = [counted(facts, a) for a in ancestors(n) if a.type == "for_statement"]
-        if not any(a is not None and a.variable == v for a in around):
-            return False
-    return True

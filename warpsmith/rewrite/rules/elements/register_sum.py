@@ -8,9 +8,8 @@ from tree_sitter import Node
 
 from warpsmith.domain.declined_rule import DeclineCode
 from warpsmith.rewrite.analysis.draft import Change, Declined, Draft, Rule
-from warpsmith.rewrite.analysis.indices.guarded_element import statements
+from warpsmith.rewrite.analysis.indices.index_bounds import statements
 from warpsmith.rewrite.analysis.kernel_facts import Access, Facts
-from warpsmith.rewrite.analysis.language_words import start_of
 from warpsmith.rewrite.analysis.loops.counted_loops import CountedLoop, counted, ends_early
 from warpsmith.rewrite.analysis.values.uniform_values import names_in
 from warpsmith.rewrite.source.syntax_tree import Edit, Variable, ancestors, find
@@ -200,6 +199,8 @@ def _touched(facts: Facts, loop: CountedLoop, a: Access) -> bool:
         return False
     names = names_in(facts, a.node)
     for statement in reversed([s for s in statements(parent) if s.end_byte <= loop.node.start_byte]):
+        if statement.type == "preproc_call":
+            continue
         if statement.type not in ("expression_statement", "declaration"):
             return False
         for other in facts.accesses(statement):
@@ -229,7 +230,7 @@ def _edited(draft: Draft, kept: _Kept, number: int) -> list[Edit]:
     store = f"{place} = {name};" if not trip else f"if ({trip}) {place} = {name};"
     alone = loop.node.parent is None or loop.node.parent.type != "compound_statement"
     edits = [Edit(a.node.start_byte, a.node.end_byte, name) for a in kept.accesses]
-    begin, end = start_of(source, loop.node), loop.node.end_byte
+    begin, end = loop.node.start_byte, loop.node.end_byte
     edits.append(Edit(begin, begin, f"{'{ ' if alone else ''}{load}\n"))
     edits.append(Edit(end, end, f"\n{store}{' }' if alone else ''}"))
     return edits
