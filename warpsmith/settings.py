@@ -64,14 +64,6 @@ class Settings(BaseSettings):
     """Whether a worker for others may run as root. An embedded one on loopback may, and warns."""
     artifact_dir: Path | None = None
     """Folder of compiled kernels, which workers may share. Default: under `data_dir`."""
-    artifact_mb: int = Field(default=1024, ge=0)
-    """Size limit of that folder in MiB; 0: nothing is stored."""
-    ceilings_s: float = Field(default=86400, ge=0)
-    """Seconds for which measured ceilings of a device are kept under `data_dir`, those of a CPU for an hour
-    at most; 0: every process measures them."""
-    kept_references_mb: int = Field(default=2048, ge=0)
-    """Limit in MiB on the expected outputs that a worker keeps in memory between the tasks of its jobs, at
-    most an eighth of the machine's memory; 0: none."""
     run_timeout_s: float = Field(default=20, gt=0)
     """Deadline of one request to a device child."""
     stall_s: float = Field(default=0, ge=0)

@@ -26,6 +26,11 @@ from worker.kept_references import MEMORY_SHARE, KeptReferences
 if TYPE_CHECKING:
     from warpsmith.sandbox import CompilePool
 
+KEEP_CEILINGS_S = 86400.0
+KEPT_REFERENCES_BYTES = 2 << 30
+"""Limit on expected outputs in memory, besides a share of the machine's."""
+ARTIFACT_BYTES = 1 << 30
+"""Size of the folder of compiled kernels."""
 LIBRARIES_BYTES = 4 << 30
 """Address space of a child beyond its job's data: libraries, stacks, a reference's own temporaries."""
 KEEP_CHILDREN_S, KEEP_ON_DEVICE_S = 20.0, 120.0
@@ -196,7 +201,7 @@ class RealDeviceSetup(PortsSetup):
         kept = KeptChildren(KEEP_CHILDREN_S)
         runner = ReferenceRunner(memory_bytes=most or ReferenceRunner.memory_bytes, kept=kept)
         runner.warm()
-        share = min(settings.kept_references_mb << 20, machine_memory() // MEMORY_SHARE)
+        share = min(KEPT_REFERENCES_BYTES, machine_memory() // MEMORY_SHARE)
         kept_there = KeptChildren(KEEP_ON_DEVICE_S)
         on_device = device_references(
             device, kept_there, runner.memory_bytes, settings.data_dir.absolute() / "cupy"
@@ -218,7 +223,7 @@ class RealDeviceSetup(PortsSetup):
                 settings.data_dir.absolute() / "ceilings",
                 device,
                 host_clock_limits if nvml is None else nvml.clock_limits,
-                settings.ceilings_s,
+                KEEP_CEILINGS_S,
             ),
             counters=profiler_for(device, opener) if settings.ncu else None,
             device_reference=None if on_device is None else KeptReferences(on_device, share),
@@ -244,10 +249,8 @@ def compile_pool(settings: Settings, workers: int) -> "CompilePool":
 
 
 def _kept(pool: CompilerPort, settings: Settings) -> CompilerPort:
-    if settings.artifact_mb == 0:
-        return pool
     folder = settings.artifact_dir or settings.data_dir / "artifacts"
-    return CachedCompiler(pool, ArtifactStore(folder.absolute(), settings.artifact_mb << 20))
+    return CachedCompiler(pool, ArtifactStore(folder.absolute(), ARTIFACT_BYTES))
 
 
 class ReplaySetup(PortsSetup):
