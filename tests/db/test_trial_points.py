@@ -23,7 +23,7 @@ from warpsmith.testing.jobs import scale_job
 SMALL, LARGE = (w.key for w in scale_job().workloads)
 MANY = 10_000
 BUDGET_S = 0.5
-LONG_AGO_S = 100.0
+LONG_AGO_S = 1000.0
 
 
 def begun(session: Session, ago_s: float = LONG_AGO_S) -> tuple[str, str]:
@@ -77,7 +77,7 @@ def test_only_what_is_new_comes_and_nothing_is_missed(database: Database) -> Non
     with database.write() as session:
         ids = begun(session)
         tried(session, ids, *[measured({SMALL: 1.0}, 0.5)] * 3)
-        for number, at_s in enumerate((10.0, 20.0, 90.0)):
+        for number, at_s in enumerate((200.0, 400.0, 600.0)):
             at = now(session) - timedelta(seconds=LONG_AGO_S - at_s)
             trial = (TrialRow.job_id == ids[0], TrialRow.number == number)
             session.execute(update(TrialRow).where(*trial).values(finished_at=at))
@@ -86,8 +86,8 @@ def test_only_what_is_new_comes_and_nothing_is_missed(database: Database) -> Non
         assert every.number == (0, 1, 2)
         assert every.next == pytest.approx(LONG_AGO_S - OVERLAP_S, abs=stretched(30))
         assert every.next < LONG_AGO_S + stretched(30) - OVERLAP_S, "a commit that is late is not missed"
-        assert trial_points(session, ids[0], 15.0).number == (1, 2)
-        assert trial_points(session, ids[0], 20.5).number == (2,)
+        assert trial_points(session, ids[0], 300.0).number == (1, 2)
+        assert trial_points(session, ids[0], 500.0).number == (2,)
         assert trial_points(session, ids[0], 1e9).number == ()
 
 
