@@ -96,7 +96,7 @@ def tested(tree: Path, tests: Sequence[str], *, keeps_bytecode: bool, patience_s
     environment = {**os.environ, "PYTHONPATH": str(tree), "WARPSMITH_COMMIT": commit_name()}
     if not keeps_bytecode:
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tier", "gate", *tests]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     before = _cpu_s()
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
