@@ -142,3 +142,10 @@ def test_fast_mathematics_is_part_of_every_body(tmp_path: Path) -> None:
     assert found.kernel.text.count("WS_EXPF(") >= 4
     assert not any("WS_FAST_MATH ==" in c.expression.text for c in found.space.constraints)
     assert check(make_template(job), job, tmp_path) > 5
+
+
+def test_where_packs_are_compiled_other_parameters_keep_their_defaults() -> None:
+    template = report(ROUND).template
+    texts = [c.expression.text for c in template.space.constraints]
+    assert "WS_ITEMS == 1 or not (WS_PACK > 1)" in texts
+    assert " if WS_PACK > 1 else " in template.kernel.launch.grid[0].text
