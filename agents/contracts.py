@@ -17,9 +17,9 @@ from pydantic import (
 )
 
 from warpsmith.domain.base import Frozen
-from warpsmith.domain.job import AgentRole
-from warpsmith.domain.kernel import MAX_SOURCE_BYTES
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.jobs.job import AgentRole
+from warpsmith.domain.kernels.kernel import MAX_SOURCE_BYTES
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.tuning.analysis.search_facts import Facts
 from warpsmith.tuning.tasks import Bottleneck, Profile, ToolName
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from warpsmith.domain.plain_data import data_problem
-from warpsmith.validation_errors import field_problems
+from warpsmith.job_files.validation_errors import field_problems
 
 MAX_REPLY_CHARACTERS = 1 << 20
 MAX_COMPLAINT_CHARACTERS = 4000

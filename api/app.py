@@ -6,32 +6,31 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from api import (
+from api.embedded_worker import EmbeddedWorker
+from api.live.hub import LOCAL_TICK_S, TICK_S, Hub
+from api.live.shared_polls import Polls, Shared
+from api.pages import routes
+from api.pages.problem_pages import CompressedPages, ProblemPages
+from api.requests import description_pages, problems
+from api.requests.auth import Gate, allow
+from api.requests.limits import BodyLimit
+from api.requests.openapi import DescribedApi, operation_id
+from api.requests.query_names import KNOWN_NAMES
+from api.routes import (
     agent_requests,
-    description_pages,
     event_stream,
     fleet,
     health,
     job_charts,
     jobs,
     lessons,
-    problems,
     webhooks,
 )
-from api.agent_door import AgentDoor
-from api.auth import Gate, allow
-from api.dependencies import SLOT
-from api.embedded_worker import EmbeddedWorker
-from api.hub import LOCAL_TICK_S, TICK_S, Hub
-from api.limits import BodyLimit
-from api.openapi import DescribedApi, operation_id
-from api.pages import routes
-from api.pages.problem_pages import CompressedPages, ProblemPages
-from api.query_names import KNOWN_NAMES
-from api.shared_polls import Polls, Shared
+from api.routes.agent_door import AgentDoor
+from api.routes.dependencies import SLOT
 from db.api_keys import Scope
-from db.broker import Bell
 from db.engine import open_database
+from db.queue.broker import Bell
 from warpsmith import __version__
 from warpsmith.http_models import Health
 from warpsmith.settings import Settings

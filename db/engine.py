@@ -31,8 +31,8 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from db.column_types import UtcDateTime
 from db.tenant_sessions import TENANT, watch
-from warpsmith.own_files import own_file, own_folder
 from warpsmith.settings import Settings
+from warpsmith.system.own_files import own_file, own_folder
 
 BUSY_TIMEOUT_S = 30
 WAL_AGAIN_S = 0.02

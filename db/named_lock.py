@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from db.engine import Database
-from warpsmith.own_locks import lock_folder, opened_lock
+from warpsmith.system.own_locks import lock_folder, opened_lock
 
 LOCK_FILE = "databases.lock"
 """File of all such locks of this user, each a byte of it. Without Postgres all workers are on one machine."""

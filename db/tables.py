@@ -21,12 +21,9 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from db.api_keys import KeyLimits
 from db.column_types import ModelJson, UtcDateTime, words
-from warpsmith.domain.declined_rule import DeclinedRule
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Outcome, OutcomeKind
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.reason import Reason
-from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import (
     CandidateState,
     CompilationState,
@@ -35,7 +32,10 @@ from warpsmith.domain.state import (
     TaskState,
     TrialState,
 )
-from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.domain.templates.declined_rule import DeclinedRule
+from warpsmith.domain.templates.outcome import Outcome, OutcomeKind
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import ConfiguredKernel, Template
 from warpsmith.tuning.lessons.lesson import Lesson
 from warpsmith.tuning.tasks import Payload, Result
 

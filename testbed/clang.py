@@ -1,7 +1,7 @@
 """What the tests of HIP for AMD need; `scripts/clang.py` installs it."""
 
-from warpsmith.backends.hip.clang_program import ADVICE, find_clang
 from warpsmith.errors import Unavailable
+from warpsmith.extensions.hip.clang_program import ADVICE, find_clang
 
 __all__ = ["ADVICE", "PACKAGES", "clang_path"]
 

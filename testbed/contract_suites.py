@@ -13,7 +13,7 @@ import pytest
 from testbed.deadlines import HANGS_S
 from warpsmith.backends.base import BackendModule, CompileRequest, Device
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.testing.backend_contract import Asked, BackendContract
 from warpsmith.testing.compiler_contract import KernelOf, SourceCompilerContract

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from testbed.deadlines import stretched
-from warpsmith.domain.argument import Role
+from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import Job, NumpyReference, Workload
-from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan, plan_workload
-from warpsmith.domain.template import ConfiguredKernel
-from warpsmith.jobfile import load_job
+from warpsmith.domain.jobs.job import Job, NumpyReference, Workload
+from warpsmith.domain.jobs.plan import BufferPlan, ScalarPlan, WorkloadPlan, plan_workload
+from warpsmith.domain.templates.template import ConfiguredKernel
+from warpsmith.job_files.jobfile import load_job
 from warpsmith.verify.dtypes import numpy_dtype
 
 ROOT = Path(__file__).parent.parent

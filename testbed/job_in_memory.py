@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from warpsmith.domain.job import RULES, AgentPolicy, Budget, Strategy
+from warpsmith.domain.jobs.job import RULES, AgentPolicy, Budget, Strategy
 from warpsmith.domain.state import JobState, SliceEnd, TaskState
-from warpsmith.domain.template import AppliedRule, Template
+from warpsmith.domain.templates.template import AppliedRule, Template
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.decisions.decide import decide
 from warpsmith.tuning.decisions.snapshot import (

@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from warpsmith.domain.job import Job
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.space import Configuration
 
 KERNEL = "synthetic"
 DEVICE = "bench"

@@ -11,18 +11,18 @@ from sqlalchemy.orm import Session
 
 from agents.context import StepContext
 from agents.parsing import BadReply
-from agents.reply_acceptance import accept
+from agents.providers.step_record import NoAnswer
+from agents.replies.reply_acceptance import accept
 from agents.rules.provider import RulesProvider
-from agents.step_record import NoAnswer
-from db.earlier_lessons import recorded_lessons
 from db.engine import open_database
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
-from db.step_facts import step_facts
 from db.tables import AgentStepRow, CandidateRow, JobRow, TaskRow, TrialRow
+from db.views.earlier_lessons import recorded_lessons
+from db.views.step_facts import step_facts
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.settings import Settings
 from warpsmith.tuning.decisions.decide import decide

@@ -8,7 +8,7 @@ of a row, of a group of 32, or a given scale, and places in a histogram or of a 
 
 from dataclasses import dataclass
 
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.testing.jobs import scale_job
 
 ROWS, COLUMNS = 64, 512

@@ -10,10 +10,17 @@ from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.tables import CandidateRow, JobRow, TaskRow, TrialRow, WorkloadRow
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import CutShort, Measured, Rejected, Stage, TimeSummary, WorkloadTiming
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import TaskKind, TrialState
-from warpsmith.domain.template import Template
+from warpsmith.domain.templates.outcome import (
+    CutShort,
+    Measured,
+    Rejected,
+    Stage,
+    TimeSummary,
+    WorkloadTiming,
+)
+from warpsmith.domain.templates.template import Template
 from warpsmith.testing.jobs import DEVICE, scale_job
 
 

@@ -11,11 +11,11 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
 from testbed.rows import measured, rejected
-from warpsmith.domain.declined_rule import DeclineCode, DeclinedRule
-from warpsmith.domain.outcome import Comparison, Interval, Outcome, Stage, Verdict
-from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import JobState, TaskKind
-from warpsmith.domain.template import AppliedRule, Template
+from warpsmith.domain.templates.declined_rule import DeclineCode, DeclinedRule
+from warpsmith.domain.templates.outcome import Comparison, Interval, Outcome, Stage, Verdict
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import AppliedRule, Template
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyPayload, VerifyResult
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 
 SOURCE = """
 #include <cuda_bf16.h>

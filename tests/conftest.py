@@ -18,7 +18,7 @@ from testbed.databases import (
 from testbed.repetitions import examples, nightly
 from testbed.servers import postgres_session, postgres_url, redis_session, redis_url
 from testbed.tiers import TIERS, dealt, in_tier
-from warpsmith.temporary_folder import temporary_folder
+from warpsmith.system.temporary_folder import temporary_folder
 
 __all__ = [
     "database",

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from testbed.deadlines import HANGS_S
-from warpsmith.domain.argument import Argument
-from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.template import Template
+from warpsmith.domain.arguments.argument import Argument
+from warpsmith.domain.jobs.job import Job, Workload
+from warpsmith.domain.templates.template import Template
 
 HEADER = Path(__file__).with_name("cuda_on_cpu.h")
 GUARD = 64

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 
 PRODUCT = """\
 __kernel void product(__global float *a, __global float *b, __global float *c, float beta,

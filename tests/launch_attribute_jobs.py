@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 
 COOPERATIVE = """
 #include <cooperative_groups.h>

@@ -5,7 +5,7 @@ from typing import Any
 
 from testbed.example_jobs import load_example
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 
 FAMILY = "split_row_sum"
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 
 SOURCE = """#define TAPS 5
 __constant__ float taps[TAPS];

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from testbed.kernels.kernel_kinds import Argument, Kind
 from testbed.kernels.kernel_styles import STYLES, written
 from testbed.kernels.plain_kernels import BASES
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 
 Change = tuple[str, str]
 """What is replaced in the body of a base kernel, everywhere, by what."""

@@ -7,9 +7,8 @@ What stands in `__all__` is the Python interface. Each name is loaded when it is
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from warpsmith.client import AsyncClient, Client
-    from warpsmith.domain.argument import Argument
-    from warpsmith.domain.job import (
+    from warpsmith.domain.arguments.argument import Argument
+    from warpsmith.domain.jobs.job import (
         Budget,
         Job,
         KernelReference,
@@ -18,14 +17,15 @@ if TYPE_CHECKING:
         Tolerance,
         Workload,
     )
-    from warpsmith.domain.kernel import Kernel
-    from warpsmith.domain.launch import Launch
-    from warpsmith.domain.space import Constraint, Parameter
+    from warpsmith.domain.kernels.kernel import Kernel
+    from warpsmith.domain.kernels.launch import Launch
+    from warpsmith.domain.templates.space import Constraint, Parameter
     from warpsmith.errors import InvalidInput, NotFound, TimedOut, Unavailable, WarpsmithError
+    from warpsmith.extensions.clients.client import AsyncClient, Client
+    from warpsmith.extensions.clients.python.result import Result
+    from warpsmith.extensions.clients.python.tune import tune
     from warpsmith.http_models import AgentRequest, JobStatus
-    from warpsmith.jobfile import load_job
-    from warpsmith.python.result import Result
-    from warpsmith.python.tune import tune
+    from warpsmith.job_files.jobfile import load_job
 
 __all__ = [
     "AgentRequest",
@@ -58,9 +58,9 @@ __all__ = [
 __version__ = "0.1.0"
 
 _PLACES = {
-    "client": ("AsyncClient", "Client"),
-    "domain.argument": ("Argument",),
-    "domain.job": (
+    "extensions.clients.client": ("AsyncClient", "Client"),
+    "domain.arguments.argument": ("Argument",),
+    "domain.jobs.job": (
         "Budget",
         "Job",
         "KernelReference",
@@ -69,14 +69,14 @@ _PLACES = {
         "Tolerance",
         "Workload",
     ),
-    "domain.kernel": ("Kernel",),
-    "domain.launch": ("Launch",),
-    "domain.space": ("Constraint", "Parameter"),
+    "domain.kernels.kernel": ("Kernel",),
+    "domain.kernels.launch": ("Launch",),
+    "domain.templates.space": ("Constraint", "Parameter"),
     "errors": ("InvalidInput", "NotFound", "TimedOut", "Unavailable", "WarpsmithError"),
     "http_models": ("AgentRequest", "JobStatus"),
-    "jobfile": ("load_job",),
-    "python.result": ("Result",),
-    "python.tune": ("tune",),
+    "job_files.jobfile": ("load_job",),
+    "extensions.clients.python.result": ("Result",),
+    "extensions.clients.python.tune": ("tune",),
 }
 
 # A type checker takes a module with `__getattr__` to have every name.

@@ -15,7 +15,7 @@ from typing import Any
 
 from warpsmith.errors import Unavailable
 from warpsmith.extras import naming_extras
-from warpsmith.quick_imports import without_collector
+from warpsmith.processes.quick_imports import without_collector
 
 OWN_FILE = Path("db", "repositories", "search_histories.py")
 """A file beside which every application lies that is installed: an image has those that it needs."""

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from warpsmith.domain.base import Frozen
-from warpsmith.domain.outcome import OutcomeKind
+from warpsmith.domain.templates.outcome import OutcomeKind
 
 JobStage = Literal["queue", "baseline", "agents", "search", "verification", "device", "decisions"]
 

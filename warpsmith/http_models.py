@@ -5,16 +5,22 @@ from typing import Any
 
 from pydantic import Field
 
-from warpsmith.domain.argument import Argument
+from warpsmith.domain.arguments.argument import Argument
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import DeviceLimits
-from warpsmith.domain.job import Job
-from warpsmith.domain.launch import Launch
-from warpsmith.domain.outcome import CheckedShape, Comparison, NoGain, Outcome, WorkloadTiming
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.kernels.launch import Launch
 from warpsmith.domain.reason import Reason
-from warpsmith.domain.space import Configuration, Space
 from warpsmith.domain.state import CandidateState, JobState, TrialState
-from warpsmith.domain.template import AppliedRule, RuleFault
+from warpsmith.domain.templates.outcome import (
+    CheckedShape,
+    Comparison,
+    NoGain,
+    Outcome,
+    WorkloadTiming,
+)
+from warpsmith.domain.templates.space import Configuration, Space
+from warpsmith.domain.templates.template import AppliedRule, RuleFault
 from warpsmith.tuning.analysis.search_facts import Facts
 from warpsmith.tuning.lessons.lesson import Lesson
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import structlog
 
-from warpsmith.printable import one_line, printable
 from warpsmith.settings import settings
+from warpsmith.system.printable import one_line, printable
 
 _SECRETS = (
     (re.compile(r"(://[^:/@\s]*):[^@/\s]+@"), r"\1:***@"),

@@ -11,10 +11,10 @@ from typing import Literal, Self, cast, get_args
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from warpsmith.child_deadlines import REFERENCE_S, START_S, WATCHED_RATIO
-from warpsmith.domain.job import AgentRole, ProviderName
-from warpsmith.secret_files import SECRET_FILES, require_chosen, with_secrets
-from warpsmith.webhooks.addresses import Allowed
+from warpsmith.domain.jobs.job import AgentRole, ProviderName
+from warpsmith.processes.child_deadlines import REFERENCE_S, START_S, WATCHED_RATIO
+from warpsmith.system.addresses import Allowed
+from warpsmith.system.secret_files import SECRET_FILES, require_chosen, with_secrets
 
 UNSERVED_S = 600.0
 STALL_MARGIN_S = 60.0

@@ -5,19 +5,19 @@ import logging
 from sqlalchemy.orm import Session
 
 from db.engine import Database
-from db.finished_lessons import learn
 from db.message_names import AGENT_QUEUE, device_queue
 from db.repositories.candidates import CandidateRepository
 from db.repositories.device_waits import WaitRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
-from db.snapshot import load_snapshot
-from warpsmith.domain.job import SearcherName
+from db.views.finished_lessons import learn
+from db.views.snapshot import load_snapshot
+from warpsmith.domain.jobs.job import SearcherName
 from warpsmith.domain.state import CandidateState, JobState, TaskKind
 from warpsmith.errors import NotFound
 from warpsmith.logs import about
-from warpsmith.search.shape_space import with_shapes
+from warpsmith.search.spaces.shape_space import with_shapes
 from warpsmith.settings import UNSERVED_S
 from warpsmith.tuning.decisions.decide import decide
 from warpsmith.tuning.decisions.end_reason import reason_of

@@ -15,7 +15,7 @@ from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
 from warpsmith.errors import LeaseLost
 from worker import advance, compile_node, deliver, task_runner
-from worker.process_context import Context, context
+from worker.device.process_context import Context, context
 from worker.stop_request import StopRequest
 
 POLL_S = 0.5

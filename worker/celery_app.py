@@ -4,10 +4,10 @@ from typing import Any
 
 from celery import signals
 
-from db.broker import celery_app
-from warpsmith import tracing
-from warpsmith.parent_death import die_with_parent
+from db.queue.broker import celery_app
+from warpsmith.processes.parent_death import die_with_parent
 from warpsmith.settings import settings
+from warpsmith.system import tracing
 
 app = celery_app(settings())
 app.set_default()

@@ -9,7 +9,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from db.message_names import ADVANCE, COMPILE, DELIVER, RUN_TASK
 from worker import advance, compile_node, deliver, task_runner
 from worker.celery_app import app
-from worker.process_context import context
+from worker.device.process_context import context
 
 AWAY_S = 1.0
 """Pause in seconds after a message that found no database, so that a queue is not emptied in vain."""

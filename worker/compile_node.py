@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from db.repositories.remote_compilations import CompilationRepository, Wanted
 from db.repositories.workers import WorkerRepository
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.outcome import Rejected
-from worker.compile_cache import pack
-from worker.device_setup import compile_pool
-from worker.pool_environment import COMPILE_DEVICES, DEVICES
-from worker.process_context import Context
+from warpsmith.domain.templates.outcome import Rejected
+from worker.device.compile_cache import pack
+from worker.device.device_setup import compile_pool
+from worker.device.pool_environment import COMPILE_DEVICES, DEVICES
+from worker.device.process_context import Context
 
 if TYPE_CHECKING:
     from warpsmith.sandbox import CompilePool

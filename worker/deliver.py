@@ -11,20 +11,20 @@ from sqlalchemy.orm import Session
 from db.engine import Database, utc_now
 from db.event_cursor import Cursor
 from db.identifiers import new_id
-from db.job_status import job_status
-from db.repositories.deliveries import Claim, DeliveryRepository
 from db.repositories.events import EventRepository
+from db.repositories.notifications.deliveries import Claim, DeliveryRepository
 from db.tables import EventRow
+from db.views.job_status import job_status
 from warpsmith import __version__
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.state import JobState
 from warpsmith.errors import LeaseLost
 from warpsmith.http_models import JobStatus
-from warpsmith.webhooks.addresses import Allowed
+from warpsmith.system.addresses import Allowed
 from warpsmith.webhooks.models import WebhookMessage
 from warpsmith.webhooks.sending import Reply, Sender
 from warpsmith.webhooks.signature import signed_headers
-from worker.process_context import Context
+from worker.device.process_context import Context
 
 SLICE_S = 10.0
 """Seconds after which no further attempt begins; with the last one, well within the lease."""

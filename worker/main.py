@@ -15,27 +15,33 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError
 
-from db.broker import Bell
+from db.admin.program_version import VERSION
 from db.engine import Database, open_database
 from db.identifiers import new_id
 from db.message_names import AGENT_QUEUE, CONTROL_QUEUE, WEBHOOK_QUEUE
-from db.program_version import VERSION
+from db.queue.broker import Bell
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from warpsmith import logs
-from warpsmith.backends.triton.version import triton_version
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.errors import Unavailable, WarpsmithError
+from warpsmith.extensions.triton.backend.version import triton_version
 from warpsmith.extras import advice
-from warpsmith.parent_death import die_with_parent
-from warpsmith.root_user import refuse_root, warn_of_root
+from warpsmith.processes.parent_death import die_with_parent
+from warpsmith.processes.root_user import refuse_root, warn_of_root
 from warpsmith.settings import Settings, settings
-from warpsmith.temporary_folder import temporary_folder
-from worker.pool_plans import ALL_COMPILERS, ALL_DEVICES, PoolPlan, compilers_missing, plan_pools
-from worker.steward import Steward
+from warpsmith.system.temporary_folder import temporary_folder
 from worker.stop_request import StopRequest
-from worker.supervisor import TICK_S, PoolStarter, Supervisor
-from worker.watchdog import Watchdog
+from worker.supervision.pool_plans import (
+    ALL_COMPILERS,
+    ALL_DEVICES,
+    PoolPlan,
+    compilers_missing,
+    plan_pools,
+)
+from worker.supervision.steward import Steward
+from worker.supervision.supervisor import TICK_S, PoolStarter, Supervisor
+from worker.supervision.watchdog import Watchdog
 
 STOP_S = 15.0
 """Seconds that pools may take to end their slices before they are killed."""

@@ -10,8 +10,9 @@ import warnings
 
 from celery.exceptions import SecurityWarning
 
-from warpsmith import logs, tracing
-from warpsmith.parent_death import end_with_parent
+from warpsmith import logs
+from warpsmith.processes.parent_death import end_with_parent
+from warpsmith.system import tracing
 from worker import (
     brokerless,
     celery_tasks,  # noqa: F401  registers the tasks

@@ -16,8 +16,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db.engine import Database
 from db.repositories.device_waits import WaitRepository
-from warpsmith.stop_children import recall
-from warpsmith.whereabouts import HERE
+from warpsmith.processes.stop_children import recall
+from warpsmith.system.whereabouts import HERE
 
 LOOK_S = 0.5
 TELL_S = 2.0

@@ -10,8 +10,8 @@ from opentelemetry.trace import Span, StatusCode
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
-from db.broker import relay
-from db.lease import Lease
+from db.queue.broker import relay
+from db.queue.lease import Lease
 from db.repositories.events import EventRepository
 from db.repositories.fair_turns import Soon
 from db.repositories.outbox import OutboxRepository
@@ -21,13 +21,13 @@ from db.tables import TaskRow
 from warpsmith.domain.state import TaskKind
 from warpsmith.errors import ChildDied, DeviceSick, InvalidInput, LeaseLost, Unavailable
 from warpsmith.logs import about
-from warpsmith.stop_children import recall, resume
-from warpsmith.tracing import job_span
+from warpsmith.processes.stop_children import recall, resume
+from warpsmith.system.tracing import job_span
+from warpsmith.system.whereabouts import HERE
 from warpsmith.tuning.tasks import SliceResult
-from warpsmith.whereabouts import HERE
 from worker.advance import advance
-from worker.device_wait import Stopping
-from worker.process_context import Context
+from worker.device.device_wait import Stopping
+from worker.device.process_context import Context
 from worker.stage_watch import StageWatch
 from worker.works.agent_step import agent_step
 from worker.works.baseline import baseline

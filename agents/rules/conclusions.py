@@ -5,12 +5,12 @@ import re
 from collections.abc import Mapping
 
 from agents.context import StepContext
-from agents.role_inputs import facts
+from agents.questions.role_inputs import facts
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Workload
-from warpsmith.domain.plan import Family
-from warpsmith.domain.space import Constraint, Space
-from warpsmith.rewrite.reader.lexing.tokens import without_comments
+from warpsmith.domain.jobs.job import Workload
+from warpsmith.domain.jobs.plan import Family
+from warpsmith.domain.templates.space import Constraint, Space
+from warpsmith.source.lexing.tokens import without_comments
 from warpsmith.tuning.analysis.parameter_importance import Effect
 from warpsmith.tuning.analysis.search_facts import Facts, KernelFacts
 from warpsmith.tuning.tasks import Bottleneck, Profile, ProposedCase

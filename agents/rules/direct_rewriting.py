@@ -5,10 +5,10 @@ Measurement decides only from which earlier kernel the next round starts.
 """
 
 from agents.context import StepContext
-from agents.fixed_template import fixed, typical
+from agents.replies.fixed_template import fixed, typical
 from agents.rules.rule_faults import declined, without_faults
-from warpsmith.domain.job import RewritePolicy, RuleName
-from warpsmith.rewrite.templater import TemplateReport, make_template
+from warpsmith.domain.jobs.job import RewritePolicy, RuleName
+from warpsmith.extensions.rules.templater import TemplateReport, make_template
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
 NAME = "rules"

@@ -12,16 +12,16 @@ import json
 from collections.abc import Sequence
 
 from agents.context import StepContext
-from agents.fixed_template import typical
-from agents.remembered import known_template
-from agents.role_inputs import facts
+from agents.questions.remembered import known_template
+from agents.questions.role_inputs import facts
+from agents.replies.fixed_template import typical
 from agents.rules import conclusions, direct_rewriting, search_region
 from agents.rules.rule_faults import declined, without_faults
-from warpsmith.domain.job import RULES, RewritePolicy, RuleName, Strategy
-from warpsmith.domain.outcome import Measured, Outcome
-from warpsmith.domain.space import Configuration, Parameter, Space
-from warpsmith.domain.template import Template
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.jobs.job import RULES, RewritePolicy, RuleName, Strategy
+from warpsmith.domain.templates.outcome import Measured, Outcome
+from warpsmith.domain.templates.space import Configuration, Parameter, Space
+from warpsmith.domain.templates.template import Template
+from warpsmith.extensions.rules.templater import make_template
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
 CAUTIOUS: tuple[RuleName, ...] = ("lift_constants", "block_size", "launch_bounds", "restrict")
@@ -37,7 +37,7 @@ class RulesProvider:
     name = RULES
 
     def answer(self, payload: StepPayload, context: StepContext) -> StepResult:
-        """See `agents.steps.Provider`."""
+        """See `agents.providers.steps.Provider`."""
         direct = context.job.strategy is Strategy.DIRECT
         if payload.role == "tester":
             return StepResult(provider=self.name, cases=conclusions.test_plan(context))

@@ -1,8 +1,8 @@
 """Leaves out rules that made templates of a job fail, and reports them."""
 
-from warpsmith.domain.declined_rule import DeclinedRule
-from warpsmith.domain.job import Job, RewritePolicy
-from warpsmith.rewrite.templater import TemplateReport
+from warpsmith.domain.jobs.job import Job, RewritePolicy
+from warpsmith.domain.templates.declined_rule import DeclinedRule
+from warpsmith.extensions.rules.templater import TemplateReport
 from warpsmith.tuning.tasks import StepPayload
 
 

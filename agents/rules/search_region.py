@@ -10,24 +10,24 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from agents.constraint_checks import forbidden_by
 from agents.context import StepContext
 from agents.contracts import ConstraintText, TunerReply, ValueOf
 from agents.parsing import BadReply
-from agents.reply_acceptance import accept_region
-from agents.role_inputs import facts
+from agents.questions.role_inputs import facts
+from agents.replies.constraint_checks import forbidden_by
+from agents.replies.reply_acceptance import accept_region
 from agents.rules.conclusions import narrowed
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.expressions import Expression, Value
-from warpsmith.domain.job import Workload
-from warpsmith.domain.kernel import Kernel
-from warpsmith.domain.launch_size import evaluated
-from warpsmith.domain.outcome import Outcome
-from warpsmith.domain.space import Configuration, Constraint, holds
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Workload
+from warpsmith.domain.jobs.launch_size import evaluated
+from warpsmith.domain.kernels.kernel import Kernel
+from warpsmith.domain.templates.outcome import Outcome
+from warpsmith.domain.templates.space import Configuration, Constraint, holds
+from warpsmith.domain.templates.template import Template
 from warpsmith.errors import ExpressionError
 from warpsmith.measure.occupancy import occupancy
-from warpsmith.rewrite.reader.lexing.tokens import without_comments
+from warpsmith.source.lexing.tokens import without_comments
 from warpsmith.tuning.analysis.search_facts import best_of
 from warpsmith.tuning.tasks import BaselineResult, StepPayload, StepResult
 

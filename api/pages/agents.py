@@ -6,13 +6,20 @@ from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from api.agent_requests import RequestId, answer, open_requests, step_list
-from api.auth import allow
-from api.dependencies import SLOT, CurrentBell, CurrentDatabase, CurrentSettings, JobId, ReadSession
-from api.limits import MAX_BODY_BYTES
 from api.pages.job_heading import heading
 from api.pages.rendering import page, page_router
 from api.pages.sign_in import read_form
+from api.requests.auth import allow
+from api.requests.limits import MAX_BODY_BYTES
+from api.routes.agent_requests import RequestId, answer, open_requests, step_list
+from api.routes.dependencies import (
+    SLOT,
+    CurrentBell,
+    CurrentDatabase,
+    CurrentSettings,
+    JobId,
+    ReadSession,
+)
 from db.api_keys import Scope
 from db.engine import Database
 from warpsmith.errors import InvalidInput

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.exceptions import HTTPException
 
 import api
-from api.pages.paths import STATIC
+from api.requests.page_paths import STATIC
 from warpsmith.report.parts import FOLDER as PARTS
 
 WEB = Path(api.__file__).parents[1] / "web"

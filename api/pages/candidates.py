@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 from fastapi import Request, Response
 
-from api.auth import allow
-from api.dependencies import SLOT, JobId, ReadSession
 from api.pages.job_heading import heading
 from api.pages.rendering import page, page_router
-from db import result_views
+from api.requests.auth import allow
+from api.routes.dependencies import SLOT, JobId, ReadSession
 from db.api_keys import Scope
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.tables import CandidateRow
+from db.views import result_views
 from warpsmith.http_models import CandidateView
 from warpsmith.report.diff_rows import DiffRow, diff_rows
 

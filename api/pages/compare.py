@@ -6,17 +6,17 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 from sqlalchemy.orm import Session
 
-from api.auth import allow
-from api.dependencies import SLOT, ReadSession
 from api.pages.rendering import page, page_router
-from db import result_views
+from api.requests.auth import allow
+from api.routes.dependencies import SLOT, ReadSession
 from db.api_keys import Scope
-from db.job_status import job_status
 from db.repositories.jobs import JobRepository
-from db.stage_seconds import stage_seconds
+from db.views import result_views
+from db.views.job_status import job_status
+from db.views.stage_seconds import stage_seconds
 from warpsmith.chart_models import JobSeconds
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Comparison
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.outcome import Comparison
 from warpsmith.http_models import NO_NUL, DispatchEntry, JobResult, JobStatus
 from warpsmith.report.diff_rows import DiffRow, diff_rows
 

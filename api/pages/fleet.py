@@ -6,12 +6,12 @@ from typing import Annotated
 from fastapi import Path, Request, Response
 from fastapi.responses import RedirectResponse
 
-from api.auth import CurrentCaller, allow
-from api.dependencies import SLOT, FleetDatabase, FleetSession
 from api.pages.rendering import page, page_router
+from api.requests.auth import CurrentCaller, allow
+from api.routes.dependencies import SLOT, FleetDatabase, FleetSession
 from db.api_keys import Scope
-from db.fleet_view import fleet
 from db.repositories.workers import ALIVE_S, WorkerRepository
+from db.views.fleet_view import fleet
 from warpsmith.http_models import NO_NUL
 
 router = page_router()

@@ -10,16 +10,16 @@ from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 from sqlalchemy.orm import Session
 
-from api.auth import allow
-from api.dependencies import SLOT, CurrentDatabase, JobId, ReadSession
 from api.pages.job_heading import heading
 from api.pages.rendering import page, page_router
-from api.problems import Conflict
-from db import result_views
+from api.requests.auth import allow
+from api.requests.problems import Conflict
+from api.routes.dependencies import SLOT, CurrentDatabase, JobId, ReadSession
 from db.api_keys import Scope
-from db.job_facts import job_facts
 from db.repositories.jobs import JobRepository
-from db.stage_seconds import stage_seconds
+from db.views import result_views
+from db.views.job_facts import job_facts
+from db.views.stage_seconds import stage_seconds
 from warpsmith.http_models import JobResult, TrialView
 from warpsmith.report.tables import has_gain, reason_lines
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from db.job_status import job_status
 from db.repositories.events import EventRepository
+from db.views.job_status import job_status
 
 
 def heading(session: Session, job_id: str) -> dict[str, Any]:

@@ -6,14 +6,14 @@ from urllib.parse import urlencode
 
 from fastapi import Depends, Query, Request, Response
 
-from api.auth import allow
-from api.dependencies import SLOT, ReadSession
 from api.pages.rendering import page, page_router
-from api.query_names import LABEL
-from db import result_views
+from api.requests.auth import allow
+from api.requests.query_names import LABEL
+from api.routes.dependencies import SLOT, ReadSession
 from db.api_keys import Scope
 from db.repositories.events import EventRepository
 from db.repositories.jobs import JobFilter
+from db.views import result_views
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput
 from warpsmith.http_models import NO_NUL

@@ -10,23 +10,23 @@ from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from api import jobs
-from api.auth import Caller, CurrentCaller, allow
-from api.dependencies import SLOT, CurrentBell, CurrentSettings, FleetDatabase, ReadSession
-from api.limits import MAX_BODY_BYTES
 from api.pages.rendering import page, page_router
 from api.pages.sign_in import read_form
+from api.requests.auth import Caller, CurrentCaller, allow
+from api.requests.limits import MAX_BODY_BYTES
+from api.routes import jobs
+from api.routes.dependencies import SLOT, CurrentBell, CurrentSettings, FleetDatabase, ReadSession
 from db.api_keys import Scope
-from db.broker import Bell
 from db.engine import Database
+from db.queue.broker import Bell
 from db.repositories.jobs import JobRepository
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.errors import InvalidInput
-from warpsmith.for_agents import job_text
+from warpsmith.extensions.clients.mcp import job_text
 from warpsmith.http_models import NO_NUL
-from warpsmith.job_checks.finding import Finding
-from warpsmith.jobfile import InvalidJob
+from warpsmith.job_files.finding import Finding
+from warpsmith.job_files.jobfile import InvalidJob
 from warpsmith.settings import Settings
 
 router = page_router()

@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.pages.paths import NEXT_CHARACTERS, SIGN_IN, is_compressed, is_page
 from api.pages.rendering import page
-from api.problems import MEDIA_TYPE
+from api.requests.page_paths import NEXT_CHARACTERS, SIGN_IN, is_compressed, is_page
+from api.requests.problems import MEDIA_TYPE
 from warpsmith.http_models import Problem
 
 

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from api.auth import CALLER, Caller
 from api.pages.assets import WEB, asset_path
+from api.requests.auth import CALLER, Caller
 from warpsmith import __version__
 from warpsmith.report import formats
 from warpsmith.report.parts import FOLDER as PARTS

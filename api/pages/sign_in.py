@@ -6,10 +6,10 @@ from urllib.parse import parse_qs
 from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from api.auth import COOKIE, GATE, Gate, sent_from_elsewhere
-from api.pages.paths import NEXT_CHARACTERS, SIGN_IN, SIGN_OUT, is_page
 from api.pages.rendering import page, page_router
-from api.problems import Forbidden, TooLarge
+from api.requests.auth import COOKIE, GATE, Gate, sent_from_elsewhere
+from api.requests.page_paths import NEXT_CHARACTERS, SIGN_IN, SIGN_OUT, is_page
+from api.requests.problems import Forbidden, TooLarge
 from warpsmith.errors import InvalidInput
 from warpsmith.http_models import NO_NUL
 

@@ -25,13 +25,13 @@ from benchmarks.trust.record import first_device
 from db import migrate
 from db.engine import Database
 from db.repositories.candidates import CandidateRepository
-from db.result_views import job_result
-from db.snapshot import job_baseline
+from db.views.result_views import job_result
+from db.views.snapshot import job_baseline
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.job import CacheState, Workload
-from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.outcome import Rejected, Stage
-from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.domain.jobs.job import CacheState, Workload
+from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.templates.outcome import Rejected, Stage
+from warpsmith.domain.templates.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, InvalidInput, KernelRefused, NotFound
 from warpsmith.http_models import DispatchEntry, JobResult
 from warpsmith.measure.protocol import winner_blocks

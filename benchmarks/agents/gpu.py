@@ -26,11 +26,11 @@ from benchmarks.agents.history import hidden
 from benchmarks.agents.tokens import token_count
 from benchmarks.production.service import embedded_service, stage_seconds
 from benchmarks.provenance import plain_command, record_folder
-from warpsmith.client import Client
 from warpsmith.commit import commit_name
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
+from warpsmith.extensions.clients.client import Client
 from warpsmith.http_models import JobResult
-from warpsmith.jobfile import load_job
+from warpsmith.job_files.jobfile import load_job
 
 ARMS: dict[str, dict[str, Any]] = {
     "own": {"strategy": "search", "agents": {"provider": "rules"}},

@@ -17,10 +17,10 @@ from warpsmith.backends.cuda.device import CudaDevice
 from warpsmith.backends.cuda.program import CudaProgram
 from warpsmith.backends.registry import backend_module
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.plan import Compiled, WorkloadPlan
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import Compiled, WorkloadPlan
 from warpsmith.measure.protocol import winner_blocks
-from warpsmith.sandbox.buffers import FIRST, WorkloadBuffers
+from warpsmith.sandbox.memory.buffers import FIRST, WorkloadBuffers
 
 WARM_UP = 20
 TIMED = 100

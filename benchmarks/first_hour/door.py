@@ -30,19 +30,19 @@ import yaml
 
 from benchmarks.first_hour.door_corpora import CORPORA, Project
 from benchmarks.provenance import ROOT, record_folder
-from warpsmith.cli.absent_devices import any_cuda_device
-from warpsmith.cli.compile_check import Compiler
-from warpsmith.cli.init import Wanted
-from warpsmith.cli.init_trials import tried_skeleton
 from warpsmith.commit import commit_name
+from warpsmith.device_checks.absent_devices import any_cuda_device
+from warpsmith.device_checks.compile_check import Compiler
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.template import Template
 from warpsmith.errors import WarpsmithError
-from warpsmith.jobfile import JobFile
-from warpsmith.rewrite.templater import make_template
+from warpsmith.extensions.rules.templater import make_template
+from warpsmith.extensions.scaffold.command.init import Wanted
+from warpsmith.extensions.scaffold.command.init_trials import tried_skeleton
+from warpsmith.job_files.jobfile import JobFile
 from warpsmith.settings import Settings
 
 AMD = "gfx942"

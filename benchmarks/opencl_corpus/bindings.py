@@ -16,10 +16,10 @@ import yaml
 
 from benchmarks.opencl_corpus.sources import PROJECTS, fetch
 from benchmarks.provenance import record_folder
-from warpsmith.domain.job import Job
-from warpsmith.jobfile import parse_job
-from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, find_kernels
-from warpsmith.rewrite.skeleton.job_file import job_skeleton
+from warpsmith.domain.jobs.job import Job
+from warpsmith.extensions.scaffold.job_file import job_skeleton
+from warpsmith.job_files.jobfile import parse_job
+from warpsmith.source.kernels.kernel_definitions import Dialect, find_kernels
 
 BINDINGS = Path(__file__).parent / "jobs.yaml"
 

@@ -26,11 +26,11 @@ from benchmarks.provenance import record_folder
 from benchmarks.trust.record import RESULTS, first_device, in_words, share, where
 from testbed.adversarial.harness import Harness
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import Template
-from warpsmith.jobfile import load_job
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.jobs.job import Job, Workload
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import Template
+from warpsmith.extensions.rules.templater import make_template
+from warpsmith.job_files.jobfile import load_job
 from warpsmith.sandbox import CompilePool
 from warpsmith.search import enumerate_space
 

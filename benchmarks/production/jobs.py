@@ -19,10 +19,10 @@ import yaml
 from benchmarks.opencl_corpus.sources import Project
 from benchmarks.production.sources import FOR_AGENTS, PROJECTS, fetch_all
 from benchmarks.provenance import record_folder
-from warpsmith.collected_headers import headers_of
-from warpsmith.domain.job import Job
-from warpsmith.jobfile import parse_job
-from warpsmith.rewrite.reader.declarations.file_declarations import taken
+from warpsmith.domain.jobs.job import Job
+from warpsmith.job_files.collected_headers import headers_of
+from warpsmith.job_files.jobfile import parse_job
+from warpsmith.source.declarations.file_declarations import taken
 
 DESCRIPTIONS = Path(__file__).parent / "kernels"
 _OURS = ("name", "project", "backend", "entry", "include", "options", "before", "take")

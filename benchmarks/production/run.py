@@ -22,12 +22,12 @@ from benchmarks.production.jobs import Made, checkout_options, is_wanted, made_j
 from benchmarks.production.service import embedded_service, stage_seconds
 from benchmarks.production.sources import fetch_all
 from benchmarks.provenance import head, record_folder
-from warpsmith.client import Client
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.errors import WarpsmithError
+from warpsmith.extensions.clients.client import Client
 from warpsmith.http_models import CandidateView, JobResult
-from warpsmith.jobfile import load_job
+from warpsmith.job_files.jobfile import load_job
 from warpsmith.sandbox import probe_devices
 
 COLUMNS = (

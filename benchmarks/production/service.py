@@ -11,8 +11,8 @@ from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from warpsmith.client import Client
 from warpsmith.errors import Unavailable
+from warpsmith.extensions.clients.client import Client
 
 READY_S = 60.0
 STOP_S = 30.0

@@ -18,9 +18,9 @@ from benchmarks.search.prior import RECORD
 from benchmarks.search.prior import read as read_prior
 from benchmarks.search.replay import Trace, run
 from benchmarks.search.spaces import RecordedSpace, load_all
-from warpsmith.domain.job import SearcherName
+from warpsmith.domain.jobs.job import SearcherName
 from warpsmith.search.factory import make_searcher
-from warpsmith.search.portfolio import PortfolioSearcher
+from warpsmith.search.searchers.portfolio import PortfolioSearcher
 
 OURS, RANDOM, TPE = "warpsmith", "random", "Optuna TPE"
 LEFT_OUT = "warpsmith, prior without this kernel"

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from warpsmith.domain.expressions import Expression, Value
-from warpsmith.domain.launch import Launch
-from warpsmith.jobfile import load_job
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.kernels.launch import Launch
+from warpsmith.extensions.rules.templater import make_template
+from warpsmith.job_files.jobfile import load_job
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (ROOT / "examples", ROOT / "benchmarks" / "kernels")

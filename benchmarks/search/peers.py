@@ -12,9 +12,9 @@ import optuna
 
 from benchmarks.search.replay import Trace
 from benchmarks.search.spaces import RecordedSpace
-from warpsmith.domain.space import Configuration
-from warpsmith.search.feasible_set import FeasibleSet
-from warpsmith.search.optuna_study import distributions
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.search.searchers.optuna_study import distributions
+from warpsmith.search.spaces.feasible_set import FeasibleSet
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = ROOT / ".venv-bench"
@@ -56,7 +56,7 @@ class OptunaTpe:
         return out
 
     def tell(self, configuration: Configuration, value: float | None) -> None:
-        """See `warpsmith.search.set_searcher.SetSearcher.tell`."""
+        """See `warpsmith.search.searchers.set_searcher.SetSearcher.tell`."""
         index = self._feasible.index(configuration)
         if index is not None:
             self._values[index] = math.inf if value is None else value

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.search.spaces import RecordedSpace, load_all
-from warpsmith.search import gaussian_process
-from warpsmith.search.covariance import Kind, Prior, Tables
-from warpsmith.search.portfolio import WINSOR
+from warpsmith.search.models import gaussian_process
+from warpsmith.search.models.covariance import Kind, Prior, Tables
+from warpsmith.search.searchers.portfolio import WINSOR
 
 POINTS = 100
 """Random configurations of a fit, and as many again from the fastest quarter."""

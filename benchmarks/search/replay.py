@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from benchmarks.search.spaces import RecordedSpace
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.templates.space import Configuration
 
 Trace = list[float | None]
 

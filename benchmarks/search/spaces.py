@@ -12,9 +12,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.search.launches import WARP, launch_of
-from warpsmith.domain.space import Configuration, Constraint, Parameter, Space, configuration_key
-from warpsmith.search.feasible_set import FeasibleSet, enumerate_space
-from warpsmith.search.launch_prior import Launched, launched
+from warpsmith.domain.templates.space import (
+    Configuration,
+    Constraint,
+    Parameter,
+    Space,
+    configuration_key,
+)
+from warpsmith.search.spaces.feasible_set import FeasibleSet, enumerate_space
+from warpsmith.search.spaces.launch_prior import Launched, launched
 
 WITHIN = 1.05
 

@@ -18,23 +18,23 @@ FILE = "clock.json"
 WRAPPED = (
     ("open the device", "warpsmith.backends.cuda.backend:open_device"),
     ("open the device", "warpsmith.backends.opencl.backend:open_device"),
-    ("confine", "warpsmith.sandbox.confine:confine"),
-    ("confine", "warpsmith.sandbox.device_child:confine"),
-    ("confine", "warpsmith.sandbox.reference_child:confine"),
-    ("draw", "warpsmith.sandbox.buffers:draw_buffer"),
-    ("draw", "warpsmith.sandbox.reference_child:draw_wide"),
-    ("reference", "warpsmith.sandbox.reference_child:_compute"),
-    ("keep as wanted", "warpsmith.sandbox.reference_child:as_wanted"),
+    ("confine", "warpsmith.sandbox.confinement.confine:confine"),
+    ("confine", "warpsmith.sandbox.children.device_child:confine"),
+    ("confine", "warpsmith.sandbox.children.reference_child:confine"),
+    ("draw", "warpsmith.sandbox.memory.buffers:draw_buffer"),
+    ("draw", "warpsmith.sandbox.children.reference_child:draw_wide"),
+    ("reference", "warpsmith.sandbox.children.reference_child:_compute"),
+    ("keep as wanted", "warpsmith.sandbox.children.reference_child:as_wanted"),
     ("transfer up", "warpsmith.backends.addressed_memory:AddressedMemory.write"),
     ("transfer up", "warpsmith.backends.opencl.backend:_Memory.write"),
     ("transfer down", "warpsmith.backends.addressed_memory:AddressedMemory.read"),
     ("transfer down", "warpsmith.backends.opencl.backend:_Memory.read"),
     ("allocate", "warpsmith.backends.addressed_memory:Slabs.allocate"),
     ("free", "warpsmith.backends.addressed_memory:AddressedMemory.free"),
-    ("allocate and draw sets", "warpsmith.sandbox.buffers:WorkloadBuffers.rotation"),
-    ("inputs unchanged", "warpsmith.sandbox.buffers:WorkloadBuffers.changed_inputs"),
-    ("spoil and redraw", "warpsmith.sandbox.buffers:WorkloadBuffers.scratch"),
-    ("spoil and redraw", "warpsmith.sandbox.buffers:WorkloadBuffers.redraw"),
+    ("allocate and draw sets", "warpsmith.sandbox.memory.buffers:WorkloadBuffers.rotation"),
+    ("inputs unchanged", "warpsmith.sandbox.memory.buffers:WorkloadBuffers.changed_inputs"),
+    ("spoil and redraw", "warpsmith.sandbox.memory.buffers:WorkloadBuffers.scratch"),
+    ("spoil and redraw", "warpsmith.sandbox.memory.buffers:WorkloadBuffers.redraw"),
     ("load", "warpsmith.backends.cuda.device:CudaDevice.load"),
     ("load", "warpsmith.backends.opencl.backend:OpenClDevice.load"),
     ("launch", "warpsmith.backends.graph_timed_device:GraphTimedDevice.launch"),
@@ -44,9 +44,9 @@ WRAPPED = (
     ("replay", "warpsmith.backends.cuda.graph:GraphTimer.replay_us"),
     ("time", "warpsmith.backends.graph_timed_device:GraphTimedDevice.time"),
     ("time", "warpsmith.backends.opencl.backend:OpenClDevice.time"),
-    ("send", "warpsmith.sandbox.frames:Channel._write"),
-    ("receive", "warpsmith.sandbox.frames:Channel._read"),
-    ("wait for a request", "warpsmith.sandbox.frames:_wait"),
+    ("send", "warpsmith.sandbox.transport.frames:Channel._write"),
+    ("receive", "warpsmith.sandbox.transport.frames:Channel._read"),
+    ("wait for a request", "warpsmith.sandbox.transport.frames:_wait"),
 )
 """Functions of children whose seconds are told apart. A wait while sending is one as well."""
 
@@ -85,7 +85,7 @@ def timed(part: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _write_before_replies(path: Path) -> None:
-    from warpsmith.sandbox.frames import Channel
+    from warpsmith.sandbox.transport.frames import Channel
 
     send = Channel.send
 

@@ -26,22 +26,22 @@ from sqlalchemy import func, select
 from benchmarks.provenance import head
 from benchmarks.service.stage_clock import StageClock
 from db import migrate
-from db.broker import Bell
 from db.engine import Database
 from db.message_names import AGENT_QUEUE, CONTROL_QUEUE, device_queue
+from db.queue.broker import Bell
 from db.repositories.jobs import JobRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import TrialRow
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import TaskKind
-from warpsmith.jobfile import load_job, parse_job
+from warpsmith.job_files.jobfile import load_job, parse_job
 from warpsmith.sandbox import probe_devices
 from warpsmith.settings import Settings
 from worker import brokerless, task_runner
 from worker.advance import advance
-from worker.device_setup import RealDeviceSetup, open_setup
-from worker.process_context import Context
+from worker.device.device_setup import RealDeviceSetup, open_setup
+from worker.device.process_context import Context
 
 STAGES = {
     TaskKind.BASELINE: "baseline",

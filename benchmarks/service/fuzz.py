@@ -18,9 +18,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from api.news import LONGEST_WAIT_S
+from api.live.news import LONGEST_WAIT_S
+from db.admin.program_version import VERSION
 from db.engine import utc_now
-from db.program_version import VERSION
 from db.repositories.agent_requests import AgentRequestRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository

@@ -18,21 +18,21 @@ from unittest.mock import patch
 
 from benchmarks.service.child_clock import FILE
 from warpsmith import child_environment
-from warpsmith.sandbox.process import ChildProcess
+from warpsmith.sandbox.transport.process import ChildProcess
 
 WRAPPED = (
-    ("process start", "warpsmith.sandbox.process:ChildProcess.__init__"),
-    ("process end", "warpsmith.sandbox.process:ChildProcess.kill"),
-    ("open the device", "warpsmith.sandbox.device_host:ChildDevice.wait_ready"),
-    ("open a child", "warpsmith.sandbox.device_host:ChildOpener.open"),
-    ("open a child", "warpsmith.sandbox.device_host:ChildOpener.open_watched"),
-    ("draw on the device", "warpsmith.sandbox.device_host:ChildDevice.prepare"),
-    ("checked launches", "warpsmith.sandbox.device_host:ChildDevice.run"),
-    ("timed launches", "warpsmith.sandbox.device_host:ChildDevice.time"),
-    ("load", "warpsmith.sandbox.device_host:ChildDevice.load"),
+    ("process start", "warpsmith.sandbox.transport.process:ChildProcess.__init__"),
+    ("process end", "warpsmith.sandbox.transport.process:ChildProcess.kill"),
+    ("open the device", "warpsmith.sandbox.hosts.device_host:ChildDevice.wait_ready"),
+    ("open a child", "warpsmith.sandbox.hosts.device_host:ChildOpener.open"),
+    ("open a child", "warpsmith.sandbox.hosts.device_host:ChildOpener.open_watched"),
+    ("draw on the device", "warpsmith.sandbox.hosts.device_host:ChildDevice.prepare"),
+    ("checked launches", "warpsmith.sandbox.hosts.device_host:ChildDevice.run"),
+    ("timed launches", "warpsmith.sandbox.hosts.device_host:ChildDevice.time"),
+    ("load", "warpsmith.sandbox.hosts.device_host:ChildDevice.load"),
     ("compile", "warpsmith.tuning.session.device_session:DeviceSession.compile"),
-    ("reference", "warpsmith.tuning.session.expected_outputs:ExpectedOutputs.compute"),
-    ("compare", "warpsmith.tuning.session.output_checks:compare"),
+    ("reference", "warpsmith.tuning.outputs.expected_outputs:ExpectedOutputs.compute"),
+    ("compare", "warpsmith.tuning.outputs.output_checks:compare"),
     ("trivial answers", "warpsmith.tuning.checks.trivial_answers:untestable"),
     ("trivial answers", "warpsmith.tuning.baseline:untestable"),
     ("noise", "warpsmith.tuning.own_noise:OwnNoise.measure"),
@@ -43,12 +43,12 @@ WRAPPED = (
     ("other cache state", "warpsmith.tuning.winners.contest:Contest._with_more"),
     ("sizes of outputs", "warpsmith.tuning.checks.baseline_cases:_growth"),
     ("sizes of outputs", "warpsmith.tuning.checks.baseline_cases:_finite"),
-    ("sizes of outputs", "warpsmith.tuning.session.expected_outputs:output_sizes"),
+    ("sizes of outputs", "warpsmith.tuning.outputs.expected_outputs:output_sizes"),
     ("families", "warpsmith.tuning.checks.baseline_cases:family_cases"),
     ("ceilings", "warpsmith.tuning.baseline:ceilings_of"),
     ("energy", "warpsmith.tuning.winners.contest:energies"),
     ("sanitizer", "warpsmith.tuning.checks.sanitizers:SanitizerCheck.inspect"),
-    ("wait for the device", "worker.device_lock:_take"),
+    ("wait for the device", "worker.device.device_lock:_take"),
     ("wait for references begun ahead", "warpsmith.tuning.checks.reference_prefetch:ReferencePrefetch._rest"),
 )
 """Functions whose seconds are told apart, with the names of what they do."""

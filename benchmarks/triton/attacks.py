@@ -23,11 +23,11 @@ from benchmarks.provenance import head, record_folder
 from benchmarks.trust.record import first_device
 from testbed.adversarial.harness import Harness
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import Template
 from warpsmith.errors import ChildDied
-from warpsmith.jobfile import load_job
+from warpsmith.job_files.jobfile import load_job
 from warpsmith.sandbox import CompilePool
 
 Row = dict[str, Any]

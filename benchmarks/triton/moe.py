@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 
 NUMBERS = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M", "num_warps", "num_stages")
 _OFF: tuple[str, ...] = ("use_fp8_w8a8", "use_int8_w8a8", "use_int8_w8a16", "per_channel_quant")

@@ -23,15 +23,15 @@ from benchmarks.provenance import head, record_folder
 from benchmarks.triton.moe import NUMBERS, Layer, default_configuration, moe_job
 from benchmarks.trust.record import first_device
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.job import CacheState, Job
-from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled, TimingPlan, WorkloadPlan, plan_workload
-from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.domain.jobs.job import CacheState, Job
+from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.jobs.plan import Compiled, TimingPlan, WorkloadPlan, plan_workload
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.sandbox import ChildOpener, CompilePool
+from warpsmith.tuning.execution.variants import submit
 from warpsmith.tuning.ports import DevicePort
-from warpsmith.tuning.session.variants import submit
 
 LAYERS = {
     "mixtral": Layer("mixtral", experts=8, rows=3584, hidden=4096, top_k=2),

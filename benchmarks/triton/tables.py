@@ -23,10 +23,16 @@ from typing import Any
 from benchmarks.provenance import plain_command, record_folder
 from benchmarks.triton.moe import NUMBERS, Layer, default_configuration
 from warpsmith.commit import commit_name
-from warpsmith.domain.job import SearcherName
-from warpsmith.domain.space import SHAPE_PREFIX, Configuration, Constraint, Parameter, Space
+from warpsmith.domain.jobs.job import SearcherName
+from warpsmith.domain.templates.space import (
+    SHAPE_PREFIX,
+    Configuration,
+    Constraint,
+    Parameter,
+    Space,
+)
 from warpsmith.search.factory import make_searcher
-from warpsmith.search.feasible_set import enumerate_space
+from warpsmith.search.spaces.feasible_set import enumerate_space
 
 SHAPE = f"{SHAPE_PREFIX}M"
 FINALISTS = 3

@@ -22,10 +22,10 @@ from benchmarks.production.run import tuned
 from benchmarks.production.service import embedded_service
 from benchmarks.provenance import head, record_folder
 from benchmarks.trust.record import first_device
-from warpsmith.backends.triton.module import kernel_module
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.errors import ChildDied
+from warpsmith.extensions.triton.backend.module import kernel_module
 
 Configuration = dict[str, int]
 OPTIONS = ("num_warps", "num_stages")

@@ -18,9 +18,9 @@ from benchmarks.trust.record import RESULTS, first_device, in_words, share, wher
 from testbed.adversarial.corpus import WORKLOADS, task_job
 from testbed.adversarial.harness import Harness
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Measured, Verdict
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.outcome import Measured, Verdict
+from warpsmith.domain.templates.template import Template
 from warpsmith.sandbox import CompilePool
 from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
 

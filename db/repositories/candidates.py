@@ -9,9 +9,9 @@ from db.engine import clock
 from db.identifiers import new_id
 from db.repositories.events import EventRepository
 from db.tables import CandidateRow, TaskRow
-from warpsmith.domain.declined_rule import DeclinedRule
 from warpsmith.domain.state import CandidateState, TaskKind, TaskState
-from warpsmith.domain.template import Template
+from warpsmith.domain.templates.declined_rule import DeclinedRule
+from warpsmith.domain.templates.template import Template
 from warpsmith.errors import NotFound
 from warpsmith.tuning.tasks import SlicePayload
 

@@ -16,7 +16,7 @@ from db.repositories.events import EventRepository
 from db.repositories.outbox import OutboxRepository
 from db.repositories.tasks import TaskRepository
 from db.tables import DEFAULT_TENANT, JobRow, TaskRow, WorkloadRow
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.reason import Reason
 from warpsmith.domain.state import JOB_MOVES, JobState, TaskState
 from warpsmith.errors import InvalidInput, NotFound
@@ -140,7 +140,7 @@ class JobRepository:
         if only.tenant:
             query = query.where(JobRow.tenant == only.tenant)
         if only.states:
-            # A job that waits for its first turn is shown as queued; see `db.job_status`.
+            # A job that waits for its first turn is shown as queued; see `db.views.job_status`.
             waits = (JobRow.state == JobState.BASELINE) & JobRow.started_at.is_(None)
             shown = JobRow.state.in_(only.states) & ~waits
             query = query.where(shown | waits if JobState.QUEUED in only.states else shown)

@@ -10,7 +10,7 @@ from db.engine import clock, insert_new, without_waiting_for_the_disk
 from db.tables import CompilationRow
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.state import CompilationState
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.templates.template import ConfiguredKernel
 
 KEEP_S = 600.0
 """Seconds after which rows are deleted; the requester has stored the binary by then."""

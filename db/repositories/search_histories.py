@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 
 from db.repositories.trials import is_cut_short
 from db.tables import TrialRow
-from warpsmith.domain.outcome import Measured, told
-from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import TrialState
+from warpsmith.domain.templates.outcome import Measured, told
+from warpsmith.domain.templates.space import Configuration
 
 Told = tuple[Configuration, float | None]
 """A configuration and its objective, or its estimate if it was pruned; None: it was rejected."""

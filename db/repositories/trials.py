@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 
 from db.engine import clock, insert_new
 from db.tables import CandidateRow, JobRow, TaskRow, TrialRow, WorkloadRow
-from warpsmith.domain.outcome import Measured, Outcome, Rejected
-from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.state import TaskState, TrialState
+from warpsmith.domain.templates.outcome import Measured, Outcome, Rejected
+from warpsmith.domain.templates.space import Configuration, configuration_key
 from warpsmith.errors import NotFound
 from warpsmith.tuning.objective import steady_times_us
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from testbed.example_jobs import load_example
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import CacheState, Job, KernelReference, Tolerance, Workload
-from warpsmith.domain.kernel import Kernel
-from warpsmith.domain.template import Template
-from warpsmith.jobfile import load_job
+from warpsmith.domain.jobs.job import CacheState, Job, KernelReference, Tolerance, Workload
+from warpsmith.domain.kernels.kernel import Kernel
+from warpsmith.domain.templates.template import Template
+from warpsmith.job_files.jobfile import load_job
 
 HERE = Path(__file__).parent
 KINDS = ("cheats", "mutants", "honest")

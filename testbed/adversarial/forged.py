@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.memory import GuardZones
-from warpsmith.domain.plan import CaseKey, Compiled, TimingPlan, WorkloadPlan
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.memory import GuardZones
+from warpsmith.domain.jobs.plan import CaseKey, Compiled, TimingPlan, WorkloadPlan
 from warpsmith.tuning.ports import DeviceOpener, DevicePort
 from warpsmith.verify.run_report import Ranges, RunReport, Timed
 

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 
 from testbed.adversarial.forged import FORGERIES, ForgingOpener
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Comparison, Measured, Outcome, Rejected, Verdict
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Comparison, Measured, Outcome, Rejected, Verdict
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import ConfiguredKernel, Template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner, sanitizer_for
 from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.execution.session_ports import SessionPorts
 from warpsmith.tuning.ports import CompilerPort, Searcher
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.tuning.timing.ceilings import ceilings_of
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice

@@ -40,9 +40,9 @@ from testbed.kernels.spelling_steps import (
     spell_steps,
     wrap_in_parentheses,
 )
-from warpsmith.domain.job import Job
-from warpsmith.domain.space import ParameterValue
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.space import ParameterValue
+from warpsmith.extensions.rules.templater import make_template
 
 Transformation = Callable[[str, Random], str]
 """Another spelling of a kernel's text; the text itself where there is nothing to change."""

@@ -11,7 +11,7 @@ from functools import cache
 
 from testbed.kernels.kernel_kinds import KINDS, Kind
 from testbed.repetitions import share
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 
 BACKENDS = ("opencl", "cuda")
 

@@ -13,8 +13,8 @@ from testbed.adversarial.harness import Harness
 from testbed.adversarial.verdict import PART, check_stated_verdict
 from tests.sandbox.kernels import CUDA_DEVICE
 from warpsmith.domain.device import Backend
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.template import ConfiguredKernel, Template
 from warpsmith.sandbox import CompilePool
 
 ALL = {case.name: case for kind in KINDS for case in load(kind)}

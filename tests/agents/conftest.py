@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from agents.context import StepContext
-from agents.model import ModelProvider
-from agents.model_budget import SmallPurse
-from agents.model_transport import OpenAITransport
+from agents.providers.model import ModelProvider
+from agents.providers.model_budget import SmallPurse
+from agents.providers.model_transport import OpenAITransport
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import BaselineResult, StepPayload

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 
 FLOAT, INT, CODES = "float32", "int32", "int8"
 

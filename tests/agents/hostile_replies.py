@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.agents.replies import as_text, template
-from warpsmith.domain.kernel import MAX_SOURCE_BYTES
+from warpsmith.domain.kernels.kernel import MAX_SOURCE_BYTES
 
 HUGE = "9" * 4000
 DEEP = 50_000

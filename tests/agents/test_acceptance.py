@@ -9,19 +9,19 @@ import pytest
 
 from agents.context import StepContext
 from agents.contracts import REPLIES, IdeasReply, OtherFamily, PlannerReply, strict_schema
-from agents.external import ask
 from agents.parsing import BadReply
-from agents.prompting import prompt, version
-from agents.reply_acceptance import accept
-from agents.role_inputs import question
+from agents.providers.external import ask
+from agents.questions.prompting import prompt, version
+from agents.questions.role_inputs import question
+from agents.replies.reply_acceptance import accept
 from agents.rules.provider import RulesProvider
 from testbed.rows import measured, rejected
 from tests.agents.replies import SPLIT_SOURCE, as_text, template
-from warpsmith.domain.job import Job, Strategy
-from warpsmith.domain.outcome import Outcome, Stage
-from warpsmith.domain.plan import Family
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job, Strategy
+from warpsmith.domain.jobs.plan import Family
+from warpsmith.domain.templates.outcome import Outcome, Stage
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import Template
 from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
 from warpsmith.tuning.tasks import Profile, StepPayload, StepResult
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from agents.context import StepContext
-from agents.functions import FunctionCall, as_reply, functions, of_turn
-from agents.reply_acceptance import accept
-from agents.step_record import NoAnswer
+from agents.providers.step_record import NoAnswer
+from agents.questions.functions import FunctionCall, as_reply, functions, of_turn
+from agents.replies.reply_acceptance import accept
 from tests.agents.conftest import Make
 from tests.agents.model_server import Body, in_order, model_server
 from tests.agents.model_server import Turn as Reply

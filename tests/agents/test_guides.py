@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from agents.context import StepContext
-from agents.external import ask
-from agents.functions import functions
-from agents.guide_finding import MOST_FOUND, features_of, guides_for
-from agents.guide_pages import FOLDER, MOST_LINES, NO_RECORD, guides, parse
 from agents.parsing import BadReply
-from agents.prompting import version
-from agents.reply_acceptance import accept
-from agents.role_inputs import question
+from agents.providers.external import ask
+from agents.questions.functions import functions
+from agents.questions.guide_finding import MOST_FOUND, features_of, guides_for
+from agents.questions.guide_pages import FOLDER, MOST_LINES, NO_RECORD, guides, parse
+from agents.questions.prompting import version
+from agents.questions.role_inputs import question
+from agents.replies.reply_acceptance import accept
 from testbed.example_jobs import load_example
 from tests.agents.conftest import Make
 from tests.agents.guided_kernels import KERNELS, guided_job
@@ -23,8 +23,8 @@ from tests.agents.model_server import Turn as Reply
 from tests.agents.model_server import in_order, model_server
 from tests.agents.replies import as_text, template
 from warpsmith.domain.device import Ceilings
-from warpsmith.domain.job import AgentPolicy, Job
-from warpsmith.domain.outcome import TimeSummary, WorkloadTiming
+from warpsmith.domain.jobs.job import AgentPolicy, Job
+from warpsmith.domain.templates.outcome import TimeSummary, WorkloadTiming
 from warpsmith.testing.jobs import DEVICE
 from warpsmith.tuning.step_facts import Turn
 from warpsmith.tuning.tasks import BaselineResult, StepPayload, ToolAnswer
@@ -140,7 +140,7 @@ def test_a_source_that_cannot_be_read_has_no_features(monkeypatch: pytest.Monkey
     job = load_example("softmax", "opencl")
     renamed = job.kernel.model_copy(update={"entry": "gone"})
     assert features_of(on(job.model_copy(update={"kernel": renamed}))) == {"any"}
-    monkeypatch.setattr("agents.guide_finding.STEPS", 100)
+    monkeypatch.setattr("agents.questions.guide_finding.STEPS", 100)
     assert features_of(on(job)) == {"any"}
 
 

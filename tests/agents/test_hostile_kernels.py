@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from db import migrate, result_views
+from db import migrate
 from db.engine import Database
 from db.repositories.workers import WorkerRepository
+from db.views import result_views
 from testbed.api_service import Service, service_settings, serving
 from testbed.deadlines import stretched
 from testbed.replay import replay
@@ -23,17 +24,17 @@ from tests.sandbox.kernels import CUDA_DEVICE
 from tests.sandbox.test_compile_child import BOMBS
 from tests.worker.test_execute import SilentBell, ring_all
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import JobState
-from warpsmith.domain.template import Template
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.template import Template
 from warpsmith.sandbox import CompilePool, probe_devices
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.tasks import MAX_ANSWER_CHARACTERS
 from warpsmith.tuning.tools.workbench import Workbench
 from worker.advance import advance
-from worker.device_setup import RealDeviceSetup
-from worker.process_context import Context
+from worker.device.device_setup import RealDeviceSetup
+from worker.device.process_context import Context
 
 pytestmark = pytest.mark.slow
 TRAPPED = [[{"name": name, "value": value} for name, value in TRAP.items()]]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from agents.context import StepContext
-from agents.model import SHOWN_CHARACTERS
 from agents.parsing import MAX_COMPLAINT_CHARACTERS, MAX_REPLY_CHARACTERS
+from agents.providers.model import SHOWN_CHARACTERS
 from testbed.api_service import service_settings, serving
 from tests.agents.conftest import Make
 from tests.agents.hostile_replies import REPLIES, HostileReply
@@ -15,9 +15,9 @@ from tests.agents.model_server import Body, Turn, in_order, model_server
 from tests.agents.replies import as_text, template
 from tests.agents.test_requests import external_job, the_request, worker  # noqa: F401  fixture
 from tests.worker.test_execute import ring_all, submit
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.tuning.tasks import MAX_ANSWER_CHARACTERS, StepPayload, StepResult
-from worker.process_context import Context
+from worker.device.process_context import Context
 
 PAYLOAD = StepPayload(role="templater", round=1, tools=5)
 GOOD = Turn(calls=[("compile", json.dumps({"template": template()}))])

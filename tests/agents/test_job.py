@@ -13,10 +13,11 @@ import httpx2
 import pytest
 from sqlalchemy.orm import Session
 
-from db import migrate, result_views
+from db import migrate
 from db.engine import Database
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.workers import WorkerRepository
+from db.views import result_views
 from testbed.deadlines import comes_true, stretched
 from testbed.plain_http import NO_TLS
 from testbed.replay import replay
@@ -26,13 +27,13 @@ from tests.agents.model_server import Body, Turn, model_server
 from tests.agents.replies import BROKEN_SOURCE, CHEAT, WRONG_SOURCE, as_text, template
 from tests.worker.test_execute import SilentBell, ring_all, submit
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import JobState
+from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.sandbox import probe_devices
 from warpsmith.testing.jobs import scale_job
-from worker.device_setup import RealDeviceSetup
-from worker.process_context import Context
+from worker.device.device_setup import RealDeviceSetup
+from worker.device.process_context import Context
 
 pytestmark = pytest.mark.slow
 TOKENS = 150_000

@@ -9,11 +9,11 @@ import pytest
 from tests.agents.conftest import settings_of
 from tests.agents.model_server import Turn, in_order, model_server
 from tests.unit.cli.test_fill import REFERENCE, REPLY, SOURCE
-from warpsmith.cli.compile_check import Compiler
-from warpsmith.cli.fill import Filler
-from warpsmith.cli.fill_ways import Ways, completed
-from warpsmith.cli.init import Wanted
+from warpsmith.device_checks.compile_check import Compiler
 from warpsmith.errors import Unavailable
+from warpsmith.extensions.scaffold.command.fill import Filler
+from warpsmith.extensions.scaffold.command.fill_ways import Ways, completed
+from warpsmith.extensions.scaffold.command.init import Wanted
 from warpsmith.settings import Settings
 
 WRONG = REPLY | {"reference": REFERENCE.replace("3 * x", "2 * x")}

@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 
 from agents.context import StepContext
-from agents.model import ModelProvider
-from agents.prompting import HIDDEN
-from agents.step_record import NoAnswer
-from agents.steps import with_fallback
+from agents.providers.model import ModelProvider
+from agents.providers.step_record import NoAnswer
+from agents.providers.steps import with_fallback
+from agents.questions.prompting import HIDDEN
 from testbed.deadlines import stretched
 from tests.agents.conftest import KEY, Make
 from tests.agents.model_server import Body, Turn, in_order, model_server

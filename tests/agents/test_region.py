@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from agents.context import StepContext
+from agents.providers.steps import run_step
 from agents.rules.provider import RulesProvider
 from agents.rules.search_region import region
-from agents.steps import run_step
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.candidates import CandidateRepository
 from testbed.example_jobs import load_example
@@ -16,15 +16,15 @@ from testbed.replay import replay
 from tests.agents.test_requests import state_of, worker
 from tests.unit.tuning.test_search_facts import measured
 from tests.worker.test_execute import ring_all, submit
-from warpsmith.domain.declined_rule import DeclineCode, DeclinedRule
-from warpsmith.domain.job import Job, Strategy
-from warpsmith.domain.outcome import CompileFacts, Outcome, Rejected, Stage
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.jobs.job import Job, Strategy
 from warpsmith.domain.state import JobState
-from warpsmith.domain.template import Template
+from warpsmith.domain.templates.declined_rule import DeclineCode, DeclinedRule
+from warpsmith.domain.templates.outcome import CompileFacts, Outcome, Rejected, Stage
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import Template
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import BaselineResult, StepPayload, StepResult
-from worker.process_context import Context
+from worker.device.process_context import Context
 
 __all__ = ["worker"]
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from agents.context import StepContext
-from agents.external import ask
-from agents.prompting import version
-from agents.role_inputs import question
+from agents.providers.external import ask
+from agents.questions.prompting import version
+from agents.questions.role_inputs import question
 from agents.rules.provider import RulesProvider
-from warpsmith.domain.job import RewritePolicy
-from warpsmith.domain.template import AppliedRule
+from warpsmith.domain.jobs.job import RewritePolicy
+from warpsmith.domain.templates.template import AppliedRule
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.lessons.lesson import Attempt, Lesson, Served
 from warpsmith.tuning.step_facts import Earlier

@@ -24,7 +24,7 @@ from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import Seen, SlicePayload
 from worker import task_runner
 from worker.advance import advance
-from worker.process_context import Context
+from worker.device.process_context import Context
 
 
 @pytest.fixture

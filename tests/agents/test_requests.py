@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from agents.model_budget import Cost
+from agents.providers.model_budget import Cost
 from db import migrate
 from db.engine import Database, utc_now
 from db.message_names import AGENT_QUEUE
@@ -20,27 +20,27 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
-from db.result_views import job_result
-from db.snapshot import elapsed_s
 from db.tables import AgentRequestRow, AgentStepRow, TaskRow
+from db.views.result_views import job_result
+from db.views.snapshot import elapsed_s
 from testbed.api_service import service_settings, serving
 from testbed.job_in_memory import Rows
 from testbed.replay import replay
 from tests.agents.replies import as_text, template
 from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentBell, ring_all, submit
-from warpsmith.client import Client
-from warpsmith.domain.declined_rule import DeclineCode, DeclinedRule
-from warpsmith.domain.job import RULES, AgentPolicy, Budget, Job
+from warpsmith.domain.jobs.job import RULES, AgentPolicy, Budget, Job
 from warpsmith.domain.state import JobState, TaskKind, TaskState
-from warpsmith.domain.template import Template
+from warpsmith.domain.templates.declined_rule import DeclineCode, DeclinedRule
+from warpsmith.domain.templates.template import Template
 from warpsmith.errors import InvalidInput
+from warpsmith.extensions.clients.client import Client
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import SlicePayload, StepPayload, StepResult
-from worker.process_context import Context
-from worker.step_ports import JobPurse
+from worker.device.process_context import Context
 from worker.task_runner import run_next
+from worker.works.step_ports import JobPurse
 
 
 def external_job() -> Job:

@@ -6,20 +6,20 @@ from dataclasses import replace
 import pytest
 
 from agents.context import StepContext
-from agents.role_inputs import question
+from agents.providers.steps import provider_name
+from agents.questions.role_inputs import question
 from agents.rules.conclusions import narrowed, profile
 from agents.rules.conclusions import test_plan as plan_of_tests
 from agents.rules.provider import RulesProvider
-from agents.steps import provider_name
 from testbed.example_jobs import load_example
 from tests.unit.tuning.test_decide import timed_baseline
 from tests.unit.tuning.test_search_facts import measured
-from warpsmith.domain.declined_rule import DeclineCode, DeclinedRule
-from warpsmith.domain.job import AgentPolicy, Job, Strategy, Workload
-from warpsmith.domain.outcome import CompileFacts, Outcome, Rejected, Stage
-from warpsmith.domain.plan import Family
-from warpsmith.domain.space import Configuration, Parameter, Space
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import AgentPolicy, Job, Strategy, Workload
+from warpsmith.domain.jobs.plan import Family
+from warpsmith.domain.templates.declined_rule import DeclineCode, DeclinedRule
+from warpsmith.domain.templates.outcome import CompileFacts, Outcome, Rejected, Stage
+from warpsmith.domain.templates.space import Configuration, Parameter, Space
+from warpsmith.domain.templates.template import Template
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.analysis.search_facts import facts_of

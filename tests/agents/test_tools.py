@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from agents.context import StepContext
-from agents.external import ask
 from agents.parsing import BadReply
-from agents.prompting import instructions, version
-from agents.reply_acceptance import accept
-from agents.role_inputs import question
+from agents.providers.external import ask
+from agents.questions.prompting import instructions, version
+from agents.questions.role_inputs import question
+from agents.replies.reply_acceptance import accept
 from tests.agents.replies import BROKEN_SOURCE, as_text, template
 from warpsmith.tuning.step_facts import Tried, Turn
 from warpsmith.tuning.tasks import StepPayload, StepResult, ToolAnswer, ToolCall

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from testbed.deadlines import HANGS_S
-from warpsmith.client import AsyncClient, Client
+from warpsmith.extensions.clients.client import AsyncClient, Client
 
 KINDS = ("Client", "AsyncClient")
 

@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from api.example_job import JOB_EXAMPLE
+from api.routes.example_job import JOB_EXAMPLE
 
 
 def body(**changes: Any) -> dict[str, Any]:

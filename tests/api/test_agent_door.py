@@ -14,9 +14,9 @@ from mcp.client.streamable_http import streamable_http_client
 
 from db.api_keys import Scope
 from db.engine import utc_now
-from db.finished_lessons import learn
 from db.repositories.agent_requests import AgentRequestRepository
 from db.repositories.tasks import TaskRepository
+from db.views.finished_lessons import learn
 from testbed.api_service import Service, bearer
 from testbed.plain_http import NO_TLS
 from testbed.stages import BEST, LARGE, SMALL, ended

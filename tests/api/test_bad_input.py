@@ -7,9 +7,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from api.limits import MAX_BODY_BYTES
+from api.requests.limits import MAX_BODY_BYTES
 from tests.api.jobs import body, changed
-from warpsmith.domain.kernel import MAX_SOURCE_BYTES
+from warpsmith.domain.kernels.kernel import MAX_SOURCE_BYTES
 from warpsmith.http_models import Problem
 
 JSON = {"Content-Type": "application/json"}

@@ -18,15 +18,15 @@ from testbed.stages import BEST, ended
 from tests.api.clients import KINDS, ask
 from tests.api.jobs import body
 from tests.api.operations import lesson
-from warpsmith.client import AsyncClient, Client
-from warpsmith.client.call import Call, Pages
-from warpsmith.client.calls import Calls, stream_path
-from warpsmith.client.event_stream import Told
-from warpsmith.client.patience import Patience, StatusPoll
-from warpsmith.client.request import Request
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput, NotFound, TimedOut, Unavailable, WarpsmithError
+from warpsmith.extensions.clients.client import AsyncClient, Client
+from warpsmith.extensions.clients.client.call import Call, Pages
+from warpsmith.extensions.clients.client.calls import Calls, stream_path
+from warpsmith.extensions.clients.client.event_stream import Told
+from warpsmith.extensions.clients.client.patience import Patience, StatusPoll
+from warpsmith.extensions.clients.client.request import Request
 from warpsmith.http_models import EventView, JobLesson, JobStatus, TrialView
 from warpsmith.testing.jobs import scale_job
 

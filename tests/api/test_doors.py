@@ -12,7 +12,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from api import auth, connections, limits
+from api import connections
+from api.requests import auth, limits
 from db.api_keys import new_key
 from db.engine import Database
 from db.repositories.jobs import JobRepository
@@ -20,9 +21,9 @@ from testbed.api_service import Service, service_settings, serving
 from testbed.deadlines import HANGS_S, comes_true, stretched
 from tests.api.jobs import body, changed
 from tests.api.test_bad_input import JSON, problem_of
-from warpsmith.domain import job as jobs
-from warpsmith.domain.effort import MAX_PARTS
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs import job as jobs
+from warpsmith.domain.jobs.effort import MAX_PARTS
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.plain_data import MAX_DEPTH, MAX_VALUES
 from warpsmith.domain.source_text import MAX_NESTING
 

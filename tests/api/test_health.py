@@ -11,8 +11,8 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 
 from db import migrate
+from db.admin.program_version import VERSION
 from db.engine import Database, utc_now
-from db.program_version import VERSION
 from db.repositories.workers import ALIVE_S, SHOWN_S, WorkerRepository
 from db.tables import WorkerRow
 from testbed.api_service import Service, service_settings, serving

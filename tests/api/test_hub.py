@@ -7,13 +7,13 @@ from typing import Any
 import httpx2
 import pytest
 
-import api.hub
-from api.hub import Hub
+import api.live.hub
+from api.live.hub import Hub
 from db.engine import Database
 from db.event_cursor import Cursor
-from db.live_view import happened
 from db.repositories.events import EventRepository
 from db.repositories.jobs import JobRepository
+from db.views.live_view import happened
 from testbed.api_service import Service
 from testbed.deadlines import HANGS_S
 from warpsmith.testing.jobs import scale_job
@@ -75,6 +75,6 @@ def test_one_too_many_is_told_when_to_come_again(
 ) -> None:
     with embedded.database.write() as session:
         job_id = JobRepository(session).create(scale_job())[0].id
-    monkeypatch.setattr(api.hub, "MOST_WATCHES", 0)
+    monkeypatch.setattr(api.live.hub, "MOST_WATCHES", 0)
     refused: httpx2.Response = embedded.http.get(path.format(job_id))
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")

@@ -9,8 +9,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from api import auth
 from api.app import create_app
+from api.requests import auth
 from db.api_keys import KeyLimits, Scope, id_of, new_key
 from db.engine import utc_now
 from db.repositories.keys import KeyRepository

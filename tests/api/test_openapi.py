@@ -11,10 +11,10 @@ import httpx2
 import pytest
 
 from api.app import create_app
-from api.service_checks import check_job
+from api.routes.service_checks import check_job
 from testbed.api_service import service_settings
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "openapi.json"
 METHODS = {"get", "post", "put", "patch", "delete"}

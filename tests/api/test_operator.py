@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from db.api_keys import Scope
-from db.queue_places import Place
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
+from db.views.queue_places import Place
 from testbed.api_service import Service
 from tests.api.jobs import body
-from warpsmith.client import Client
 from warpsmith.domain.state import JobState, TaskKind
+from warpsmith.extensions.clients.client import Client
 from warpsmith.tuning.decisions.snapshot import MEASURING
 
 QUEUE = "gpu.test"

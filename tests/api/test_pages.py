@@ -6,8 +6,8 @@ import re
 import httpx2
 import pytest
 
-from api.auth import COOKIE
 from api.pages.assets import asset_path, assets
+from api.requests.auth import COOKIE
 from db.repositories.jobs import JobRepository
 from testbed.api_service import Service
 from testbed.plain_http import NO_TLS

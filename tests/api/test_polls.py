@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
-from api.shared_polls import Polls
+from api.live.shared_polls import Polls
 from db.engine import Database
-from db.job_status import poll_statuses
 from db.repositories.jobs import JobRepository
+from db.views.job_status import poll_statuses
 from warpsmith.errors import NotFound
 from warpsmith.testing.jobs import scale_job
 
@@ -75,7 +75,7 @@ def test_what_is_wrong_with_one_job_falls_on_no_other(
             raise ValueError("a row that cannot be read")
         return real(database, job_ids)
 
-    monkeypatch.setattr("api.shared_polls.poll_statuses", broken)
+    monkeypatch.setattr("api.live.shared_polls.poll_statuses", broken)
     assert asyncio.run(ask(Polls(), database.of("mine"), jobs[:3])) == [jobs[0], ValueError, jobs[2]]
 
 
@@ -91,7 +91,7 @@ def test_all_hear_that_the_database_is_away_and_the_next_is_served(
     async def through() -> tuple[list[str | type[BaseException]], list[str | type[BaseException]]]:
         polls = Polls()
         with monkeypatch.context() as patch:
-            patch.setattr("api.shared_polls.poll_statuses", away)
+            patch.setattr("api.live.shared_polls.poll_statuses", away)
             lost = await ask(polls, database.of("mine"), jobs[:3])
         return lost, await ask(polls, database.of("mine"), jobs[:1])
 

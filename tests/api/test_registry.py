@@ -10,19 +10,19 @@ from sqlalchemy import insert
 from typer.testing import CliRunner
 
 from db.engine import utc_now
-from db.finished_lessons import learn
-from db.repositories.lessons import LessonRepository
+from db.repositories.memory.lessons import LessonRepository
 from db.tables import RegistryRow
+from db.views.finished_lessons import learn
 from testbed.api_service import Service
 from testbed.deadlines import stretched
 from testbed.stages import BEST, LARGE, SMALL, ended
 from tests.api.clients import KINDS, ask
 from tests.api.test_bad_input import problem_of
 from tests.api.test_read import submit
-from warpsmith.cli import service_commands
 from warpsmith.cli.app import app
-from warpsmith.client import Client
 from warpsmith.errors import InvalidInput
+from warpsmith.extensions.clients.client import Client
+from warpsmith.extensions.clients.commands import service_commands
 from warpsmith.http_models import JobLesson, JobLessonPage, RegistryList
 from warpsmith.testing.jobs import DEVICE, SCALE_SOURCE, scale_job
 from warpsmith.tuning.lessons.kernel_fingerprint import fingerprint

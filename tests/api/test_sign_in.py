@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 import httpx2
 import pytest
 
-from api import auth
-from api.pages.paths import NEXT_CHARACTERS
 from api.pages.sign_in import FORM_BYTES, FORM_FIELDS
+from api.requests import auth
+from api.requests.page_paths import NEXT_CHARACTERS
 from db.api_keys import Scope, new_key
 from db.repositories.jobs import JobRepository
 from testbed.api_service import Service, service_settings, serving

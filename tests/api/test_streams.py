@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from sqlalchemy import event
 
-from api.hub import Hub
+from api.live.hub import Hub
 from db.repositories.events import EventRepository
 from db.repositories.jobs import JobRepository
 from testbed.api_service import Service, bearer, service_settings, serving

@@ -11,7 +11,7 @@ from db.repositories.outbox import OutboxRepository
 from testbed.api_service import Service, service_settings, serving
 from testbed.servers import free_port
 from tests.api.jobs import body, changed
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 
 
 def test_a_job_is_accepted_and_found_at_its_location(http: httpx2.Client) -> None:

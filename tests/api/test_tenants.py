@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from api.app import create_app
 from db.engine import Database, utc_now
-from db.finished_lessons import learn
 from db.repositories.agent_requests import AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.jobs import JobRepository
+from db.repositories.notifications.webhooks import WebhookRepository
 from db.repositories.tasks import TaskRepository
-from db.repositories.webhooks import WebhookRepository
 from db.tables import JobRow, TaskRow, WebhookRow
+from db.views.finished_lessons import learn
 from testbed.api_service import Service, service_settings
 from testbed.repetitions import examples
 from testbed.stages import ended, searched

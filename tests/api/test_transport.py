@@ -15,9 +15,9 @@ from testbed.api_service import Service
 from testbed.deadlines import HANGS_S, comes_true
 from testbed.stages import ended
 from tests.api.clients import KINDS, ask
-from warpsmith.client import AsyncClient, Client, async_client, transport
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput, Unavailable
+from warpsmith.extensions.clients.client import AsyncClient, Client, async_client, transport
 from warpsmith.http_models import Health
 from warpsmith.testing.jobs import scale_job
 
@@ -315,7 +315,7 @@ def test_threads_end_when_nothing_waits() -> None:
 def test_a_call_that_hangs_keeps_no_program_from_ending() -> None:
     code = (
         "import asyncio, sys\n"
-        "from warpsmith.client import AsyncClient, transport\n"
+        "from warpsmith.extensions.clients.client import AsyncClient, transport\n"
         "transport.TIMEOUT_S = 1e5\n"
         "async def main():\n"
         "    async with AsyncClient(sys.argv[1]) as client:\n"

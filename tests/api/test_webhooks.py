@@ -8,19 +8,19 @@ from typing import Any
 import httpx2
 import pytest
 
-from api import webhooks
+from api.routes import webhooks
 from db.api_keys import Scope
 from db.repositories.jobs import JobRepository
-from db.repositories.webhooks import WebhookRepository
+from db.repositories.notifications.webhooks import WebhookRepository
 from db.tables import WebhookRow
 from testbed.api_service import Service
 from testbed.receivers import receiving
 from tests.api.clients import KINDS, ask
 from tests.api.test_bad_input import problem_of
 from warpsmith.errors import InvalidInput, NotFound
+from warpsmith.system.addresses import Allowed
 from warpsmith.testing.jobs import scale_job
 from warpsmith.webhooks import verify
-from warpsmith.webhooks.addresses import Allowed
 from warpsmith.webhooks.sending import Sender
 from worker.deliver import deliver
 

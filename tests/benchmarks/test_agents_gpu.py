@@ -13,8 +13,8 @@ from benchmarks.agents.arms_page import interval
 from benchmarks.agents.clock_page import call_figures, means
 from benchmarks.agents.one_call import Calls, call_blocks
 from tests.agents.replies import as_text, template
-from warpsmith.domain.plan import WorkloadPlan
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.plan import WorkloadPlan
+from warpsmith.domain.templates.template import Template
 from warpsmith.sandbox import CompilePool
 from warpsmith.testing.jobs import DEVICE, scale_job
 

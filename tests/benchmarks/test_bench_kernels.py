@@ -8,10 +8,10 @@ from benchmarks.search.launches import FOLDERS, launch_of
 from warpsmith.backends.base import CompileRequest
 from warpsmith.backends.cuda.compile import compile_cuda
 from warpsmith.domain.device import Backend
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.template import Template
-from warpsmith.jobfile import load_job
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.template import Template
+from warpsmith.extensions.rules.templater import make_template
+from warpsmith.job_files.jobfile import load_job
 from warpsmith.search import enumerate_space
 
 KERNELS = sorted(p.parent.name for p in FOLDERS[1].glob("*/cuda.yaml"))

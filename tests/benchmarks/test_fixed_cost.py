@@ -8,9 +8,9 @@ import pytest
 from benchmarks.service import stage_clock
 from benchmarks.service.fixed_cost import SMOKE_SHAPES, own_job, page
 from benchmarks.service.stage_clock import WRAPPED, StageClock
-from warpsmith.domain.argument import Role
+from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.plan import BufferPlan, WorkloadPlan
+from warpsmith.domain.jobs.plan import BufferPlan, WorkloadPlan
 from warpsmith.sandbox import ReferenceRunner
 
 DOUBLED = """

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from benchmarks.production.honest import fixed, page, run, smallest
-from warpsmith.jobfile import load_job
-from warpsmith.rewrite.templater import make_template
+from warpsmith.extensions.rules.templater import make_template
+from warpsmith.job_files.jobfile import load_job
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "stencil" / "opencl.yaml"
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from benchmarks.production.jobs import DESCRIPTIONS, as_job, descriptions, projects_of
-from warpsmith.cli.reference_check import check_reference
+from warpsmith.device_checks.reference_check import check_reference
 
 FOR_AGENTS = DESCRIPTIONS.parents[1] / "agents" / "kernels"
 ENTRIES = descriptions(FOR_AGENTS)

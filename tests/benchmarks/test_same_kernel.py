@@ -9,7 +9,7 @@ from benchmarks.trust.same_kernel import CLAIMS, one
 from testbed.adversarial.corpus import task_job
 from testbed.adversarial.harness import Harness
 from warpsmith.domain.device import Backend
-from warpsmith.domain.outcome import Verdict
+from warpsmith.domain.templates.outcome import Verdict
 
 TASKS = ("silu_and_mul", "softmax", "stencil")
 MOST = 2

@@ -20,7 +20,7 @@ from benchmarks.provenance import record_folder
 from db import migrate
 from tests.benchmarks.test_opencl_corpus import BINDING
 from warpsmith.domain.device import Backend
-from warpsmith.jobfile import load_job
+from warpsmith.job_files.jobfile import load_job
 from warpsmith.sandbox import probe_devices
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,17 +11,17 @@ import pytest
 
 from benchmarks.triton.attacks import EXPECTED, KINDS, Case, cases, page
 from testbed.repetitions import share
-from warpsmith.cli.absent_devices import any_cuda_device
+from warpsmith.device_checks.absent_devices import any_cuda_device
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job, NumpyReference
-from warpsmith.domain.outcome import Stage
-from warpsmith.domain.plan import Compiled, plan_workload
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job, NumpyReference
+from warpsmith.domain.jobs.plan import Compiled, plan_workload
+from warpsmith.domain.templates.outcome import Stage
+from warpsmith.domain.templates.template import Template
 from warpsmith.errors import InvalidInput
 from warpsmith.job_checks.all_findings import source_findings
-from warpsmith.jobfile import load_job
+from warpsmith.job_files.jobfile import load_job
 from warpsmith.sandbox import CompilePool, ReferenceRunner
-from warpsmith.tuning.session.variants import submit
+from warpsmith.tuning.execution.variants import submit
 
 CASES = {case.name: case for case in cases()}
 COMPILED = [case.name for case in share(CASES.values(), lambda case: [(case.kind, case.exploit)])]

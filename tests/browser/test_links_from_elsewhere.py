@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
-from api.auth import COOKIE
+from api.requests.auth import COOKIE
 from db.repositories.jobs import JobRepository
 from testbed.api_service import Service
 from warpsmith.testing.jobs import scale_job

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from api import event_stream
+from api.routes import event_stream
 from db.repositories.jobs import JobRepository
 from testbed.api_service import Service
 from testbed.browser import Watch

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import BrowserContext, Page, ViewportSize, expect
 
-from api.auth import COOKIE
+from api.requests.auth import COOKIE
 from db.engine import utc_now
 from db.repositories.agent_requests import AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository

@@ -7,15 +7,15 @@ from sqlalchemy import update
 
 from db.engine import Database
 from db.identifiers import new_id
-from db.lease import Lease
+from db.queue.lease import Lease
+from db.queue.trial_sink import DatabaseSink
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import TaskRow
-from db.trial_sink import DatabaseSink
 from testbed.rows import add_candidate, add_job, add_task
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.errors import LeaseLost
 from warpsmith.testing.jobs import DEVICE
 from warpsmith.testing.sink_contract import SinkContract

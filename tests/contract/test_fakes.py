@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.testing.compiler_contract import CompilerContract, KernelOf
 from warpsmith.testing.device_contract import Build, DeviceContract
 from warpsmith.testing.fakes import FakeCompiler, FakeOpener, FakeReference, ListSink

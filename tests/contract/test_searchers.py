@@ -2,10 +2,16 @@
 
 import pytest
 
-from warpsmith.domain.job import SearcherName
-from warpsmith.domain.space import Configuration, Constraint, Parameter, Space, configuration_key
+from warpsmith.domain.jobs.job import SearcherName
+from warpsmith.domain.templates.space import (
+    Configuration,
+    Constraint,
+    Parameter,
+    Space,
+    configuration_key,
+)
 from warpsmith.search import enumerate_space, make_searcher
-from warpsmith.search.set_searcher import SetSearcher
+from warpsmith.search.searchers.set_searcher import SetSearcher
 from warpsmith.tuning.trials.lazy_searcher import LazySearcher
 
 SPACE = Space(

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from db.engine import Database
-from db.metrics import samples
+from db.views.metrics import samples
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES: list[dict[str, Any]] = [

@@ -13,8 +13,8 @@ import redis
 from kombu.exceptions import ContentDisallowed
 from kombu.message import Message
 
-from db.broker import Bell, celery_app, relay
 from db.engine import Database
+from db.queue.broker import Bell, celery_app, relay
 from db.repositories.outbox import OutboxRepository
 from testbed.rows import add_job
 from testbed.servers import free_port

@@ -9,18 +9,18 @@ from sqlalchemy.orm import Session
 
 from db.engine import Database
 from db.message_names import device_queue
-from db.metrics import samples
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.remote_compilations import CompilationRepository, Wanted
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
 from db.repositories.workers import WorkerRepository
+from db.views.metrics import samples
 from testbed.rows import add_candidate, add_job, add_task, measured
 from tests.db.test_alerts import RULES, SERVED
 from tests.db.test_dashboard import SHOWN, expressions
-from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import JobState
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import SliceResult, StepPayload, StepResult
 

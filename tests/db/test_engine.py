@@ -12,9 +12,9 @@ from sqlalchemy.exc import DBAPIError
 from db import engine
 from db.engine import Database
 from db.identifiers import new_id
-from db.job_status import job_status, job_statuses, poll_statuses
 from db.repositories.jobs import JobRepository
 from db.tables import JobRow, WorkloadRow
+from db.views.job_status import job_status, job_statuses, poll_statuses
 from testbed.rows import add_candidate, add_job
 from warpsmith.errors import NotFound
 from warpsmith.testing.jobs import scale_job

@@ -11,7 +11,7 @@ from db.event_cursor import START, Cursor
 from db.repositories.events import EventRepository
 from db.repositories.jobs import JobRepository
 from db.tables import EventRow
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.testing.jobs import scale_job
 
 

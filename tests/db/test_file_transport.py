@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from kombu.connection import Connection
 
-from db.broker import celery_app
-from db.file_transport import MAX_CHARACTERS
+from db.queue.broker import celery_app
+from db.queue.file_transport import MAX_CHARACTERS
 from testbed.deadlines import HANGS_S
 from warpsmith.settings import Settings
 

@@ -6,13 +6,13 @@ import pytest
 
 from db.engine import Database
 from db.repositories.workers import WorkerRepository
-from db.unserved_jobs import unserved
+from db.views.unserved_jobs import unserved
 from testbed.rows import add_job
 from warpsmith.cli.diagnosis import State
 from warpsmith.cli.machine_checks import machine_checks
 from warpsmith.domain.device import Backend, DeviceInfo, lacking
-from warpsmith.sandbox import device_host
-from warpsmith.sandbox.device_host import Probe
+from warpsmith.sandbox.hosts import device_host
+from warpsmith.sandbox.hosts.device_host import Probe
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE
 

@@ -6,17 +6,17 @@ import pytest
 from sqlalchemy import delete, update
 
 from db.engine import Database
-from db.job_facts import job_facts
 from db.repositories.candidates import CandidateRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
-from db.snapshot import job_baseline
 from db.tables import CandidateRow, TrialRow
+from db.views.job_facts import job_facts
+from db.views.snapshot import job_baseline
 from testbed.deadlines import stretched
 from testbed.rows import add_job, cut_short, measured, rejected
 from testbed.stages import LARGE, SMALL, searched
 from tests.db.test_trial_points import MANY, many
-from warpsmith.domain.outcome import Outcome, Stage
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.templates.outcome import Outcome, Stage
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.errors import NotFound
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.analysis.search_facts import facts_of

@@ -4,13 +4,13 @@ import pytest
 from sqlalchemy import func, select
 
 from db.engine import Database
-from db.job_status import job_status, poll_statuses
 from db.message_names import ADVANCE
 from db.repositories.events import EventRepository
 from db.repositories.jobs import JobRepository, KeyReused
 from db.repositories.tasks import TaskRepository
-from db.result_views import job_result
 from db.tables import JobRow, OutboxRow
+from db.views.job_status import job_status, poll_statuses
+from db.views.result_views import job_result
 from testbed.rows import add_job, add_task, workload_rows
 from warpsmith.domain.reason import Reason, ReasonCode
 from warpsmith.domain.state import JOB_MOVES, JobState, TaskState

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 import pytest
 
 from db.engine import Database
-from db.lease import Lease
+from db.queue.lease import Lease
+from db.queue.trial_sink import DatabaseSink
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
-from db.trial_sink import DatabaseSink
 from testbed.deadlines import comes_true, stretched
 from testbed.rows import add_candidate, add_job, add_task, rejected
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.errors import LeaseLost
 from warpsmith.testing.jobs import DEVICE, scale_job
 

@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import insert
 
 from db.engine import Database, utc_now
-from db.repositories.lessons import LessonRepository
+from db.repositories.memory.lessons import LessonRepository
 from db.tables import LessonRow
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.testing.jobs import DEVICE, SCALE_SOURCE, scale_job
 from warpsmith.tuning.lessons.kernel_fingerprint import fingerprint
 from warpsmith.tuning.lessons.kernel_likeness import SKETCH_SIZE, sketch

@@ -14,7 +14,7 @@ import pytest
 from db.engine import Database
 from db.named_lock import LOCK_FILE, alone
 from testbed.deadlines import stretched
-from warpsmith.own_locks import lock_folder
+from warpsmith.system.own_locks import lock_folder
 
 HOLDER = """
 import sys, time

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from warpsmith.own_files import own_file
+from warpsmith.system.own_files import own_file
 
 TRY = """
 import fcntl, sys

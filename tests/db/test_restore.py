@@ -9,9 +9,9 @@ from sqlalchemy.engine import make_url
 
 from db import migrate
 from db.engine import Database
-from db.job_status import job_status
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
+from db.views.job_status import job_status
 from testbed.servers import _postgres_binaries, fresh_database, give_up
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.testing.jobs import scale_job

@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from db.engine import Database, now
 from db.repositories.tasks import TaskRepository
-from db.stage_seconds import Span, seconds_of, stage_seconds
 from db.tables import JobRow, TaskRow
+from db.views.stage_seconds import Span, seconds_of, stage_seconds
 from testbed.deadlines import stretched
 from testbed.rows import add_candidate, add_job
 from warpsmith.chart_models import JobSeconds, JobStage

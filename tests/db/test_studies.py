@@ -8,9 +8,9 @@ import pytest
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
-from warpsmith.domain.space import Parameter, Space
-from warpsmith.search.optuna_study import distributions
-from warpsmith.search.stored_study import AT_ONCE, NUMBER, REASON, FinishedTrial, export
+from warpsmith.domain.templates.space import Parameter, Space
+from warpsmith.search.searchers.optuna_study import distributions
+from warpsmith.search.searchers.stored_study import AT_ONCE, NUMBER, REASON, FinishedTrial, export
 
 SPACE = Space(
     parameters=(

@@ -9,14 +9,14 @@ from sqlalchemy.orm import Session
 
 from db.engine import Database, now
 from db.repositories.trials import FinishedTrial, TrialRepository
-from db.result_views import trial_page, trial_view
 from db.tables import JobRow, TrialRow
-from db.trial_points import OVERLAP_S, trial_points
+from db.views.result_views import trial_page, trial_view
+from db.views.trial_points import OVERLAP_S, trial_points
 from testbed.deadlines import stretched
 from testbed.rows import add_candidate, add_job, cut_short, measured, rejected
-from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage
-from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import TrialState
+from warpsmith.domain.templates.outcome import Measured, Outcome, Rejected, Stage
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.errors import NotFound
 from warpsmith.testing.jobs import scale_job
 

@@ -8,9 +8,9 @@ from db.repositories.jobs import JobRepository
 from db.repositories.search_histories import HistoryRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
 from testbed.rows import add_candidate, add_job, cut_short, measured, rejected, unfinished, workload_rows
-from warpsmith.domain.outcome import Outcome, Stage
-from warpsmith.domain.space import Configuration, configuration_key
 from warpsmith.domain.state import CandidateState, TrialState
+from warpsmith.domain.templates.outcome import Outcome, Stage
+from warpsmith.domain.templates.space import Configuration, configuration_key
 from warpsmith.testing.jobs import scale_job
 
 SMALL, LARGE = (w.key for w in scale_job().workloads)

@@ -14,10 +14,10 @@ import yaml
 from testbed.deadlines import HANGS_S
 from testbed.example_jobs import load_example, small
 from testbed.service import Service
-from warpsmith.client import Client
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import JobState
-from warpsmith.python.result import Result
+from warpsmith.extensions.clients.client import Client
+from warpsmith.extensions.clients.python.result import Result
 from warpsmith.testing.jobs import scale_job
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ import pytest
 import warpsmith
 from testbed.deadlines import HANGS_S, Deadline, stretched
 from tests.e2e.tuning import ROOT, descendants, left_after
-from warpsmith.domain.job import NumpyReference
+from warpsmith.domain.jobs.job import NumpyReference
 from warpsmith.domain.state import JobState
 from warpsmith.http_models import JobStatus
 

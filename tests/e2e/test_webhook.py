@@ -10,7 +10,7 @@ from testbed.deadlines import comes_true
 from testbed.plain_http import NO_TLS
 from testbed.receivers import receiving
 from testbed.service import Service, ended
-from warpsmith.client import Client
+from warpsmith.extensions.clients.client import Client
 from warpsmith.http_models import EventView
 from warpsmith.testing.jobs import scale_job
 from warpsmith.webhooks import verify

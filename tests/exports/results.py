@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import CheckedShape, Comparison, Interval, Verdict
-from warpsmith.domain.space import Configuration, Space
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import CandidateState, JobState
+from warpsmith.domain.templates.outcome import CheckedShape, Comparison, Interval, Verdict
+from warpsmith.domain.templates.space import Configuration, Space
 from warpsmith.http_models import CandidateView, DispatchEntry, JobResult
 from warpsmith.testing.jobs import DEVICE
 

@@ -10,14 +10,21 @@ import pytest
 
 from testbed.servers import give_up
 from tests.exports.results import BY, awkward, in_hip, result
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import CutShort, Measured, Rejected, Stage, TimeSummary, WorkloadTiming
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import TrialState
+from warpsmith.domain.templates.outcome import (
+    CutShort,
+    Measured,
+    Rejected,
+    Stage,
+    TimeSummary,
+    WorkloadTiming,
+)
 from warpsmith.errors import InvalidInput
-from warpsmith.exports.operator import Operator
-from warpsmith.exports.write import FORMATS, Wanted, write_export
+from warpsmith.extensions.clients.python.result import Result
+from warpsmith.extensions.exports.operator import Operator
+from warpsmith.extensions.exports.write import FORMATS, Wanted, write_export
 from warpsmith.http_models import TrialView
-from warpsmith.python.result import Result
 
 TOOLS = Path(os.environ.get("WARPSMITH_EXPORTS_VENV", Path(__file__).parents[2] / ".venv-exports")).absolute()
 MAIN = """

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.exports.test_formats import built, exported
-from warpsmith.cli.prove import prove as by_command
-from warpsmith.domain.outcome import Verdict
+from warpsmith.domain.templates.outcome import Verdict
 from warpsmith.errors import InvalidInput
-from warpsmith.exports.prove import Wanted, prove
+from warpsmith.extensions.exports.prove import Wanted, prove
+from warpsmith.extensions.exports.prove_command import prove as by_command
 
 PROGRAM = """
 import os, sys

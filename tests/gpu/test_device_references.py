@@ -8,7 +8,7 @@ import pytest
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.errors import InvalidInput
 from warpsmith.sandbox import ReferenceRunner, device_references, probe_devices
-from warpsmith.sandbox.kept_children import KeptChildren
+from warpsmith.sandbox.hosts.kept_children import KeptChildren
 from warpsmith.testing.kernels import plan
 from warpsmith.testing.reference_contract import NumpyReferenceContract, output
 

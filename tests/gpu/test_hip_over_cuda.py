@@ -27,10 +27,10 @@ from testbed.contract_suites import (
     reference,
 )
 from warpsmith.backends.base import CompileRequest, Device
-from warpsmith.backends.hip import backend as hip
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.extensions.hip import backend as hip
 from warpsmith.sandbox import probe_devices
 
 __all__ = [

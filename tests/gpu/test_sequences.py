@@ -5,10 +5,10 @@ import pytest
 from tests.gpu.test_arguments import baseline_of
 from tests.sequence_jobs import row_sums
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage
-from warpsmith.domain.template import Template
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.outcome import Measured, Outcome, Rejected, Stage
+from warpsmith.domain.templates.template import Template
+from warpsmith.extensions.rules.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from warpsmith.sandbox.child import take_channel
-from warpsmith.sandbox.confine import Calls, Confinement, confine
-from warpsmith.sandbox.process import system_paths
+from warpsmith.sandbox.confinement.confine import Calls, Confinement, confine
+from warpsmith.sandbox.transport.child import take_channel
+from warpsmith.sandbox.transport.process import system_paths
 
 
 def main(argument: dict[str, Any]) -> None:

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from testbed.deadlines import HANGS_S, comes_true
-from warpsmith.domain.argument import Role
+from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.kernel import Kernel
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import BufferPlan, Compiled, ScalarPlan, WorkloadPlan
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import BufferPlan, Compiled, ScalarPlan, WorkloadPlan
+from warpsmith.domain.kernels.kernel import Kernel
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.sandbox import CompilePool
-from warpsmith.sandbox.device_host import ChildDevice
+from warpsmith.sandbox.hosts.device_host import ChildDevice
 from warpsmith.testing.jobs import DEVICE
 from warpsmith.verify.inputs import draw_inputs
 from warpsmith.verify.run_report import Array

@@ -12,7 +12,7 @@ from warpsmith.backends.binaries.native_object import NativeObject
 from warpsmith.backends.opencl import compile as opencl_compile
 from warpsmith.backends.opencl import pocl_watch
 from warpsmith.domain.device import Backend
-from warpsmith.domain.outcome import Rejected
+from warpsmith.domain.templates.outcome import Rejected
 
 REFUSED, COMPILED, DIED = "refused", "compiled", "died"
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts

@@ -5,8 +5,8 @@ import struct
 
 import pytest
 
-from warpsmith.sandbox import seccomp, system_calls
-from warpsmith.sandbox.system_calls import MACHINES, Machine
+from warpsmith.sandbox.confinement import seccomp, system_calls
+from warpsmith.sandbox.confinement.system_calls import MACHINES, Machine
 
 ALLOWED, REFUSED, ABSENT, KILLED = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
 ELSEWHERE = 2_000_000_000

@@ -16,10 +16,11 @@ from tests.sandbox.conftest import Devices, PoolMaker
 from tests.sandbox.kernels import SCALE, built, group_of, kernel, rejected, source, wait_until
 from warpsmith.child_environment import child_environment
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.kernel import MAX_SOURCE_BYTES
-from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected, Stage
-from warpsmith.sandbox import CompilePool, compile_host
-from warpsmith.sandbox.process import ChildProcess
+from warpsmith.domain.kernels.kernel import MAX_SOURCE_BYTES
+from warpsmith.domain.templates.outcome import MAX_LOG_CHARACTERS, Rejected, Stage
+from warpsmith.sandbox import CompilePool
+from warpsmith.sandbox.hosts import compile_host
+from warpsmith.sandbox.transport.process import ChildProcess
 
 SECRET = f"WARPSMITH_TEST_{secrets.token_hex(8)}"
 

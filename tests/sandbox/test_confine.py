@@ -13,10 +13,10 @@ import pytest
 
 from testbed.deadlines import HANGS_S
 from warpsmith.child_environment import child_environment
-from warpsmith.sandbox import system_calls
-from warpsmith.sandbox.confine import landlock_abi, memory_limit
-from warpsmith.sandbox.process import ChildProcess
-from warpsmith.sandbox.system_calls import MACHINES
+from warpsmith.sandbox.confinement import system_calls
+from warpsmith.sandbox.confinement.confine import landlock_abi, memory_limit
+from warpsmith.sandbox.confinement.system_calls import MACHINES
+from warpsmith.sandbox.transport.process import ChildProcess
 
 SECRET = secrets.token_hex(16)
 DENIED = ("Permission denied", "Operation not permitted")

@@ -5,7 +5,7 @@ import pytest
 from testbed.repetitions import nightly
 from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.outcome import CutShort, Measured
+from warpsmith.domain.templates.outcome import CutShort, Measured
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.testing.fakes import ListSink
 from warpsmith.testing.jobs import scale_job

@@ -28,13 +28,13 @@ from tests.sandbox.kernels import (
     wait_until,
 )
 from warpsmith.backends.base import LONG_SAMPLE_IN_PLACE_US
-from warpsmith.domain.argument import Role
+from warpsmith.domain.arguments.argument import Role
+from warpsmith.domain.arguments.draw import Distribution, Draw
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import CacheState, Tolerance
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.plan import (
+from warpsmith.domain.jobs.job import CacheState, Tolerance
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import (
     LEAST_SAMPLES,
     BufferPlan,
     CaseKey,
@@ -46,7 +46,7 @@ from warpsmith.domain.plan import (
 )
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.sandbox import ChildOpener, CompilePool
-from warpsmith.sandbox.device_host import ChildDevice
+from warpsmith.sandbox.hosts.device_host import ChildDevice
 from warpsmith.verify.compare import compare
 from warpsmith.verify.inputs import draw_inputs
 from warpsmith.verify.run_report import RunReport

@@ -6,12 +6,12 @@ from testbed.deadlines import HANGS_S
 from tests.sandbox.kernels import SCALE, kernel, source
 from warpsmith.backends.opencl.compile import MOST_FINISHED
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.job import Workload
-from warpsmith.domain.launch_size import expecting_launches
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.template import LARGE_GRID, ConfiguredKernel
+from warpsmith.domain.jobs.job import Workload
+from warpsmith.domain.jobs.launch_size import expecting_launches
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.template import LARGE_GRID, ConfiguredKernel
 from warpsmith.sandbox import CompilePool
-from worker.compile_cache import artifact_key
+from worker.device.compile_cache import artifact_key
 
 TEXT = source(Backend.OPENCL, SCALE)
 

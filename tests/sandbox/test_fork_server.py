@@ -15,10 +15,10 @@ import pytest
 from testbed.child_processes import leaders
 from testbed.deadlines import HANGS_S, stretched
 from tests.sandbox.kernels import wait_until
-from warpsmith import forked_process
 from warpsmith.errors import ChildDied
-from warpsmith.forked_process import ForkedProcess, ForkServer, NoServer, start_server
-from warpsmith.sandbox.process import ChildProcess
+from warpsmith.processes import forked_process
+from warpsmith.processes.forked_process import ForkedProcess, ForkServer, NoServer, start_server
+from warpsmith.sandbox.transport.process import ChildProcess
 
 MODULE = "tests.sandbox.children"
 CHILD_NAME = "children"
@@ -94,8 +94,8 @@ def test_nothing_outlives_the_process_that_started_it() -> None:
     program = f"""
 import os
 from warpsmith import forked_process
-from warpsmith.forked_process import ForkedProcess, ForkServer, NoServer, start_server
-from warpsmith.sandbox.process import ChildProcess
+from warpsmith.processes.forked_process import ForkedProcess, ForkServer, NoServer, start_server
+from warpsmith.sandbox.transport.process import ChildProcess
 child = ChildProcess({MODULE!r}, {{"do": "lie", "reply": {{}}}}, {{}}, preload=({MODULE!r},))
 pid = child._process.pid
 print(pid, open(f"/proc/{{pid}}/stat").read().rpartition(")")[2].split()[1])
@@ -128,7 +128,7 @@ def own_server(colour: str) -> forked_process.ForkServer:
 def test_a_killed_child_whose_end_nobody_tells_is_not_waited_for_for_ever(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("warpsmith.sandbox.process.END_S", 0.3)
+    monkeypatch.setattr("warpsmith.sandbox.transport.process.END_S", 0.3)
     child = ChildProcess(MODULE, {"do": "lie", "reply": {}}, {"COLOUR": "grey"}, preload=(MODULE,))
     server = own_server("grey")
     os.kill(server.pid, signal.SIGSTOP)

@@ -13,9 +13,9 @@ import pytest
 from testbed.deadlines import stretched
 from tests.sandbox.kernels import plan
 from warpsmith.errors import LeaseLost
+from warpsmith.processes.stop_children import recall, resume
 from warpsmith.sandbox import ReferenceRunner
-from warpsmith.sandbox.kept_children import KeptChildren
-from warpsmith.stop_children import recall, resume
+from warpsmith.sandbox.hosts.kept_children import KeptChildren
 
 SLOW = """
 import time

@@ -10,15 +10,15 @@ import pytest
 from testbed.deadlines import HANGS_S
 from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.job import CacheState, Job
-from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.plan import Compiled, Family, TimedCheck, TimingPlan, plan_workload
-from warpsmith.domain.space import allows
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import CacheState, Job
+from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.jobs.plan import Compiled, Family, TimedCheck, TimingPlan, plan_workload
+from warpsmith.domain.templates.space import allows
+from warpsmith.domain.templates.template import Template
 from warpsmith.errors import KernelRefused
-from warpsmith.rewrite.templater import make_template
+from warpsmith.extensions.rules.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
-from warpsmith.sandbox.device_host import ChildDevice
+from warpsmith.sandbox.hosts.device_host import ChildDevice
 from warpsmith.testing.fakes import ListSink
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts

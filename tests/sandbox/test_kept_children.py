@@ -10,9 +10,9 @@ import pytest
 from testbed.deadlines import comes_true
 from tests.sandbox.kernels import plan
 from warpsmith.sandbox import ReferenceRunner
-from warpsmith.sandbox.halted_children import HaltedChildren
-from warpsmith.sandbox.kept_children import KeptChildren
-from warpsmith.sandbox.process import ChildProcess
+from warpsmith.sandbox.hosts.halted_children import HaltedChildren
+from warpsmith.sandbox.hosts.kept_children import KeptChildren
+from warpsmith.sandbox.transport.process import ChildProcess
 
 WHO = """
 import os

@@ -9,19 +9,19 @@ import pytest
 
 from tests.sandbox.kernels import built, expected, floats, plan, size, source
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.job import CacheState, Job
-from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.memory import MAX_SETS
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import BufferPlan, Compiled, TimedCheck, TimingPlan
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import CacheState, Job
+from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.jobs.memory import MAX_SETS
+from warpsmith.domain.jobs.plan import BufferPlan, Compiled, TimedCheck, TimingPlan
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.template import Template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
-from warpsmith.sandbox.device_host import ChildDevice
+from warpsmith.sandbox.hosts.device_host import ChildDevice
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.execution.session_ports import LoadedKernel
+from warpsmith.tuning.outputs.output_checks import CheckResult
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
-from warpsmith.tuning.session.output_checks import CheckResult
-from warpsmith.tuning.session.session_ports import LoadedKernel
 
 ROWS = """
 __kernel void rows(__global const float* x, __global const int* lengths, __global float* y, const int columns,

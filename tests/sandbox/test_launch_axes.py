@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.job import Job
-from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.plan import Compiled, plan_workload
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.jobs.plan import Compiled, plan_workload
+from warpsmith.extensions.rules.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool
-from warpsmith.sandbox.device_host import ChildDevice
+from warpsmith.sandbox.hosts.device_host import ChildDevice
 from warpsmith.search import enumerate_space
 from warpsmith.verify.inputs import draw_inputs
 

@@ -8,14 +8,14 @@ import pytest
 
 from testbed.deadlines import HANGS_S
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.job import CacheState, Job
-from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.plan import Compiled, TimingPlan, plan_workload
-from warpsmith.domain.space import allows
-from warpsmith.domain.template import Template
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.jobs.job import CacheState, Job
+from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.jobs.plan import Compiled, TimingPlan, plan_workload
+from warpsmith.domain.templates.space import allows
+from warpsmith.domain.templates.template import Template
+from warpsmith.extensions.rules.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool
-from warpsmith.sandbox.device_host import ChildDevice
+from warpsmith.sandbox.hosts.device_host import ChildDevice
 from warpsmith.tuning.session.launch_limits import beyond_limits
 from warpsmith.verify.inputs import draw_inputs
 

@@ -14,8 +14,8 @@ from tests.sandbox.native_objects import COMPILED, DIED, REFUSED, made_of, objec
 from warpsmith.backends.binaries.native_object import inspect
 from warpsmith.backends.telling.words import ASKING, WORDS
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.outcome import Stage
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Stage
 from warpsmith.sandbox import CompilePool
 
 BYTES = "__constant uchar bytes[72] = {0xb8, 1, 0, 0, 0, 0xc3};"

@@ -13,8 +13,9 @@ from tests.sandbox.ncu_stand_in import ncu
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.errors import Unavailable
 from warpsmith.measure.ncu import COUNTERS
-from warpsmith.sandbox import ChildOpener, CompilePool, ncu_host
-from warpsmith.sandbox.ncu_host import NsightCompute, profiler_for
+from warpsmith.sandbox import ChildOpener, CompilePool
+from warpsmith.sandbox.hosts import ncu_host
+from warpsmith.sandbox.hosts.ncu_host import NsightCompute, profiler_for
 
 N = 1000
 Counters = dict[str, float]
@@ -71,7 +72,7 @@ def test_a_profiler_that_may_not_or_cannot_says_why(
 def test_a_profiler_that_hangs_is_given_up(
     tmp_path: Path, pool: CompilePool, opencl_info: DeviceInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warpsmith.sandbox.device_host.OPEN_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("warpsmith.sandbox.hosts.device_host.OPEN_TIMEOUT_S", 0.5)
     began = time.monotonic()
     with pytest.raises(Unavailable, match=r"^ncu: timeout"):
         counted(ncu(tmp_path, "hangs"), pool, opencl_info)

@@ -7,22 +7,22 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from warpsmith.domain.argument import Role
+from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.memory import GuardZones
-from warpsmith.domain.outcome import Rejected, Stage
-from warpsmith.domain.plan import BufferPlan, Family
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job, Workload
+from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.jobs.memory import GuardZones
+from warpsmith.domain.jobs.plan import BufferPlan, Family
+from warpsmith.domain.templates.outcome import Rejected, Stage
+from warpsmith.domain.templates.template import Template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
-from warpsmith.sandbox.canaries import canary_pair
+from warpsmith.sandbox.memory.canaries import canary_pair
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.execution.session_ports import Case
+from warpsmith.tuning.outputs.output_checks import CheckResult
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel, SessionPorts
-from warpsmith.tuning.session.output_checks import CheckResult
-from warpsmith.tuning.session.session_ports import Case
 from warpsmith.verify.dtypes import numpy_dtype, widened
 from warpsmith.verify.worlds import KINDS, WorldKind, kind_of
 

@@ -8,9 +8,9 @@ from testbed.deadlines import HANGS_S, stretched
 from tests.sandbox.conftest import PoolMaker
 from tests.sandbox.kernels import kernel, source
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled
-from warpsmith.sandbox import compile_deadlines
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.sandbox.hosts import compile_deadlines
 
 DOUBLING = "".join(f"#define A{k + 1} A{k} A{k}\n" for k in range(40))
 TEXT = source(

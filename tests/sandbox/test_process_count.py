@@ -8,7 +8,7 @@ from pathlib import Path
 
 from testbed.deadlines import stretched
 from tests.sandbox.kernels import wait_until
-from warpsmith.sandbox.process_count import members, wait_for
+from warpsmith.sandbox.children.process_count import members, wait_for
 
 
 def _grouped(processes: int, seconds: float) -> int:

@@ -10,13 +10,19 @@ import numpy as np
 import pytest
 
 from tests.sandbox.cupy_on_numpy import stand_in
-from warpsmith.domain.argument import Role
-from warpsmith.domain.draw import Distribution, Draw
+from warpsmith.domain.arguments.argument import Role
+from warpsmith.domain.arguments.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
-from warpsmith.sandbox.device_kernels import DONE, PARTS, compile_usual, is_complete, use_folder
-from warpsmith.sandbox.reference_arrays import DeviceArrays, HostArrays
-from warpsmith.sandbox.reference_child import _BadReference, _compute
+from warpsmith.domain.jobs.plan import BufferPlan, Family, WorkloadPlan
+from warpsmith.sandbox.children.reference_child import _BadReference, _compute
+from warpsmith.sandbox.memory.device_kernels import (
+    DONE,
+    PARTS,
+    compile_usual,
+    is_complete,
+    use_folder,
+)
+from warpsmith.sandbox.memory.reference_arrays import DeviceArrays, HostArrays
 from warpsmith.verify.inputs import POOL_ELEMENTS
 
 SHORT, LONG = 1000, POOL_ELEMENTS + 200_000

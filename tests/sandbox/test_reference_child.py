@@ -12,13 +12,14 @@ import pytest
 from testbed.deadlines import HANGS_S, stretched
 from tests.sandbox.kernels import plan
 from warpsmith.child_environment import child_environment
-from warpsmith.domain.argument import Role
-from warpsmith.domain.draw import Distribution, Draw
+from warpsmith.domain.arguments.argument import Role
+from warpsmith.domain.arguments.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan
+from warpsmith.domain.jobs.plan import BufferPlan, ScalarPlan, WorkloadPlan
 from warpsmith.errors import ChildDied, InvalidInput
-from warpsmith.sandbox import ReferenceRunner, reference_host
-from warpsmith.sandbox.process import ChildProcess
+from warpsmith.sandbox import ReferenceRunner
+from warpsmith.sandbox.hosts import reference_host
+from warpsmith.sandbox.transport.process import ChildProcess
 from warpsmith.verify.dtypes import wanted_dtype
 from warpsmith.verify.inputs import draw_inputs
 from warpsmith.verify.run_report import Array

@@ -8,10 +8,11 @@ import pytest
 
 from testbed.deadlines import stretched
 from tests.sandbox.kernels import plan
-from warpsmith.domain.plan import WorkloadPlan
+from warpsmith.domain.jobs.plan import WorkloadPlan
 from warpsmith.errors import InvalidInput
-from warpsmith.sandbox import ReferenceRunner, reference_host
-from warpsmith.sandbox.process import ChildProcess
+from warpsmith.sandbox import ReferenceRunner
+from warpsmith.sandbox.hosts import reference_host
+from warpsmith.sandbox.transport.process import ChildProcess
 from warpsmith.verify.inputs import draw_inputs
 from warpsmith.verify.run_report import Array, ReferenceCase
 

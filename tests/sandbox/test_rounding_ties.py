@@ -8,7 +8,7 @@ from testbed.adversarial.harness import Harness
 from testbed.repetitions import nightly
 from testbed.rounded_integers import ROUNDINGS, Rounding
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.template import Template
+from warpsmith.domain.templates.template import Template
 from warpsmith.sandbox import CompilePool
 
 

@@ -8,13 +8,13 @@ import pytest
 from tests.unit.rewrite.test_edits import copying
 from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.outcome import Measured, Stage
-from warpsmith.rewrite.analysis.draft import Change, Declined, Draft
-from warpsmith.rewrite.rules.compiler_hints.restrict import Restrict
-from warpsmith.rewrite.rules.sizes.block_size import BlockSize
-from warpsmith.rewrite.source.syntax_tree import Edit
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.templates.outcome import Measured, Stage
+from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft
+from warpsmith.extensions.rules.compiler_hints.restrict import Restrict
+from warpsmith.extensions.rules.sizes.block_size import BlockSize
+from warpsmith.extensions.rules.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
+from warpsmith.source.tree.syntax_tree import Edit
 from warpsmith.testing.fakes import ListSink
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts

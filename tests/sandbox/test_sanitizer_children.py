@@ -11,10 +11,11 @@ import pytest
 from testbed.deadlines import HANGS_S
 from tests.sandbox.kernels import SCALE, kernel, source
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.plan import Compiled
-from warpsmith.sandbox import ChildOpener, CompilePool, probe_devices, sanitize_host
-from warpsmith.sandbox.device_host import WatchedDevice
-from warpsmith.sandbox.sanitize_host import TOOLS, Sanitizer
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.sandbox import ChildOpener, CompilePool, probe_devices
+from warpsmith.sandbox.hosts import sanitize_host
+from warpsmith.sandbox.hosts.device_host import WatchedDevice
+from warpsmith.sandbox.hosts.sanitize_host import TOOLS, Sanitizer
 from warpsmith.testing.kernels import plan, size
 
 TOOL = """#!/bin/sh

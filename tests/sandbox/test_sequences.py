@@ -11,15 +11,22 @@ from testbed.deadlines import HANGS_S
 from tests.sandbox.kernels import floats
 from tests.sequence_jobs import row_sums
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.job import CacheState, Job
-from warpsmith.domain.launch_size import LaunchSize, launch_size
-from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage
-from warpsmith.domain.plan import Compiled, Family, TimedCheck, TimingPlan, WorkloadPlan, plan_workload
-from warpsmith.domain.space import ParameterValue
-from warpsmith.domain.template import Template
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.jobs.job import CacheState, Job
+from warpsmith.domain.jobs.launch_size import LaunchSize, launch_size
+from warpsmith.domain.jobs.plan import (
+    Compiled,
+    Family,
+    TimedCheck,
+    TimingPlan,
+    WorkloadPlan,
+    plan_workload,
+)
+from warpsmith.domain.templates.outcome import Measured, Outcome, Rejected, Stage
+from warpsmith.domain.templates.space import ParameterValue
+from warpsmith.domain.templates.template import Template
+from warpsmith.extensions.rules.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
-from warpsmith.sandbox.device_host import ChildDevice
+from warpsmith.sandbox.hosts.device_host import ChildDevice
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts

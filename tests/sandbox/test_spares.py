@@ -11,7 +11,8 @@ import pytest
 
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.errors import ChildDied
-from warpsmith.sandbox import ChildOpener, spare_children
+from warpsmith.sandbox import ChildOpener
+from warpsmith.sandbox.hosts import spare_children
 
 
 @pytest.fixture

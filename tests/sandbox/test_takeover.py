@@ -4,13 +4,13 @@ import pytest
 
 from tests.sandbox.kernels import SCALE, built, plan, rejected, size, source
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.job import CacheState
-from warpsmith.domain.outcome import CompileFacts
-from warpsmith.domain.plan import CaseKey, Compiled, TimingPlan
+from warpsmith.domain.jobs.job import CacheState
+from warpsmith.domain.jobs.plan import CaseKey, Compiled, TimingPlan
+from warpsmith.domain.templates.outcome import CompileFacts
 from warpsmith.errors import ChildDied
 from warpsmith.sandbox import CompilePool
-from warpsmith.sandbox.device_host import ChildDevice
-from warpsmith.sandbox.process import ChildProcess
+from warpsmith.sandbox.hosts.device_host import ChildDevice
+from warpsmith.sandbox.transport.process import ChildProcess
 
 ASM = 'volatile("nop");'
 

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from warpsmith.cli.absent_devices import any_cuda_device
-from warpsmith.domain.job import Job
-from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.template import Template
-from warpsmith.domain.variant_binaries import Variant, split
+from warpsmith.device_checks.absent_devices import any_cuda_device
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.template import Template
+from warpsmith.domain.templates.variant_binaries import Variant, split
 from warpsmith.sandbox import CompilePool
-from warpsmith.tuning.session.variants import submit
+from warpsmith.tuning.execution.variants import submit
 
 DEVICE = any_cuda_device("sm_90")
 SHAPES = ((1024, 1), (1000, 1), (1040, 16), (2048, 1))

@@ -19,14 +19,14 @@ from pydantic import ValidationError
 from testbed.deadlines import HANGS_S
 from tests.sandbox.conftest import PoolMaker
 from tests.sandbox.kernels import group_of, wait_until
-from warpsmith.cli.absent_devices import any_cuda_device
+from warpsmith.device_checks.absent_devices import any_cuda_device
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.template import Template
 from warpsmith.sandbox import CompilePool
-from warpsmith.tuning.session.variants import submit
+from warpsmith.tuning.execution.variants import submit
 
 FOLDER = Path(__file__).resolve().parents[1] / "adversarial" / "triton" / "hostile"
 FILES = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.py"))}

@@ -3,9 +3,9 @@
 import pytest
 
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Measured, Rejected
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.outcome import Measured, Rejected
+from warpsmith.domain.templates.template import Template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline

@@ -20,14 +20,14 @@ from db.tables import TaskRow, TrialRow
 from testbed.recordings import PARAMETERS, replay_job
 from warpsmith.backends.replay import DRIVER, LIMITS
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage
-from warpsmith.domain.space import Configuration, configuration_key
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import JobState, TaskKind, TaskState, TrialState
-from warpsmith.domain.template import Template
+from warpsmith.domain.templates.outcome import Measured, Outcome, Rejected, Stage
+from warpsmith.domain.templates.space import Configuration, configuration_key
+from warpsmith.domain.templates.template import Template
 from warpsmith.errors import LeaseLost
-from warpsmith.search.stored_study import FinishedTrial as StudyTrial
-from warpsmith.search.stored_study import export
+from warpsmith.search.searchers.stored_study import FinishedTrial as StudyTrial
+from warpsmith.search.searchers.stored_study import export
 from warpsmith.tuning.tasks import (
     BaselineResult,
     CasesPayload,

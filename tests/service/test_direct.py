@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from db.broker import Bell
 from db.engine import Database
+from db.queue.broker import Bell
 from db.repositories.fair_turns import Soon
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
@@ -17,15 +17,15 @@ from testbed.rows import add_job, add_task
 from testbed.servers import free_port
 from tests.worker.test_execute import SilentBell
 from warpsmith.backends import replay
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import JobState
 from warpsmith.settings import Settings
 from worker import brokerless
-from worker.device_setup import open_setup
-from worker.pool_plans import PoolPlan
-from worker.process_context import Context
-from worker.supervisor import PoolStarter, Supervisor
-from worker.watchdog import Watchdog
+from worker.device.device_setup import open_setup
+from worker.device.process_context import Context
+from worker.supervision.pool_plans import PoolPlan
+from worker.supervision.supervisor import PoolStarter, Supervisor
+from worker.supervision.watchdog import Watchdog
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from db.repositories.trials import FinishedTrial, TrialRepository
 from testbed.api_service import service_settings
 from testbed.rows import add_candidate, add_job, add_task, cut_short, measured, rejected
 from warpsmith import logs
-from warpsmith.domain.outcome import Outcome
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.templates.outcome import Outcome
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.settings import settings
 from warpsmith.tuning.tasks import StepPayload, StepResult
 

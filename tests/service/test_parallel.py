@@ -17,7 +17,6 @@ from sqlalchemy import text
 
 import worker.works.agent_step
 from db.engine import Database, utc_now
-from db.proposal_pool import ProposalPool, SearchSlice
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
@@ -25,7 +24,8 @@ from db.repositories.search_histories import HistoryRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
 from db.repositories.workers import WorkerRepository
-from db.shared_search import SharedSearcher
+from db.search.proposal_pool import ProposalPool, SearchSlice
+from db.search.shared_search import SharedSearcher
 from db.tables import CandidateRow, TaskRow
 from testbed.deadlines import HANGS_S
 from testbed.repetitions import examples
@@ -33,9 +33,9 @@ from testbed.rows import add_candidate, add_job, add_task, measured
 from tests.worker.fake_pool import as_it_is
 from tests.worker.setup_fakes import FakeSetup, GridSearcher
 from tests.worker.test_execute import SilentBell
-from warpsmith.domain.job import Job
-from warpsmith.domain.space import Configuration, configuration_key
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind, TaskState
+from warpsmith.domain.templates.space import Configuration, configuration_key
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.decisions.decide import decide
@@ -44,8 +44,8 @@ from warpsmith.tuning.tasks import BaselineResult, SlicePayload, SliceResult, St
 from warpsmith.tuning.trials.lazy_searcher import LazySearcher
 from worker import task_runner
 from worker.advance import advance
-from worker.process_context import Context
-from worker.stored_study import export_study
+from worker.device.process_context import Context
+from worker.works.stored_study import export_study
 
 DEVICES = 3
 

@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from api.service_checks import check_job
+from api.routes.service_checks import check_job
 from testbed.deadlines import stretched
 from testbed.recordings import DEVICE, PARAMETERS, milliseconds, replay_job, write_recording
 from warpsmith.backends import replay
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Measured, Rejected, Stage
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.outcome import Measured, Rejected, Stage
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import Template
 from warpsmith.errors import InvalidInput, Unavailable
 from warpsmith.settings import Settings
 from warpsmith.testing.fakes import ListSink
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice
-from worker.device_setup import DeviceSetup, open_setup
+from worker.device.device_setup import DeviceSetup, open_setup
 
 
 @pytest.fixture(scope="module")

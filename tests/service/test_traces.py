@@ -16,7 +16,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from testbed.deadlines import comes_true, stretched
 from testbed.recordings import replay_job, write_recording
 from testbed.service import Service, ended
-from warpsmith.tracing import root_of
+from warpsmith.system.tracing import root_of
 
 
 class Collector(ThreadingHTTPServer):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from warpsmith.cores import usable_cores
+from warpsmith.processes.cores import usable_cores
 
 ALLOWED = len(os.sched_getaffinity(0))
 
@@ -32,7 +32,7 @@ def test_a_process_that_is_tied_to_one_core_has_one() -> None:
     """A worker on a quarter of a machine compiled with as many children as the whole machine has cores."""
     code = (
         "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
-        "from warpsmith.cores import usable_cores; print(usable_cores())"
+        "from warpsmith.processes.cores import usable_cores; print(usable_cores())"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "1"

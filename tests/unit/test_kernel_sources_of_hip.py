@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from warpsmith.domain.device import Backend
-from warpsmith.kernel_sources import find_source
+from warpsmith.job_files.kernel_sources import find_source
 
 KERNEL = "__global__ void f(float* x) { x[threadIdx.x] = 1; }\n"
 

@@ -11,12 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from warpsmith.temporary_folder import NEW_S, PREFIX, shared_temporary_folder, temporary_folder
+from warpsmith.system.temporary_folder import (
+    NEW_S,
+    PREFIX,
+    shared_temporary_folder,
+    temporary_folder,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 HOLDS = """
 import sys, tempfile
-from warpsmith.temporary_folder import temporary_folder
+from warpsmith.system.temporary_folder import temporary_folder
 with temporary_folder():
     tempfile.mkdtemp(prefix="pymp-")
     print(tempfile.gettempdir(), flush=True)

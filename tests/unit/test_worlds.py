@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from warpsmith.domain.argument import Role
-from warpsmith.domain.draw import Distribution, Draw
+from warpsmith.domain.arguments.argument import Role
+from warpsmith.domain.arguments.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.plan import BufferPlan, Family
+from warpsmith.domain.jobs.plan import BufferPlan, Family
 from warpsmith.verify.inputs import draw_buffer
 from warpsmith.verify.worlds import KINDS, WORLDS, WorldKind, changed_scalar
 

@@ -4,13 +4,13 @@ import os
 from pathlib import Path
 from unittest.mock import patch
 
-import worker.process_context
+import worker.device.process_context
 import worker.works.agent_step
 from agents.context import StepContext
-from agents.steps import Panel
+from agents.providers.steps import Panel
 from tests.worker.setup_fakes import FakeSetup
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.template import Template
+from warpsmith.domain.templates.template import Template
 from warpsmith.settings import Settings
 from warpsmith.tuning.tasks import StepPayload, StepResult
 from worker import pool
@@ -34,7 +34,7 @@ def as_it_is(payload: StepPayload, context: StepContext, panel: Panel | None = N
 def main(arguments: list[str] | None = None) -> None:
     """Run it until told to stop."""
     with (
-        patch.object(worker.process_context, "open_setup", _open),
+        patch.object(worker.device.process_context, "open_setup", _open),
         patch.object(worker.works.agent_step, "run_step", as_it_is),
     ):
         pool.main(arguments)

@@ -4,7 +4,7 @@ import sys
 import time
 
 from warpsmith.domain.device import DeviceInfo
-from worker.device_lock import device_lock
+from worker.device.device_lock import device_lock
 
 if __name__ == "__main__":
     with device_lock(DeviceInfo.model_validate_json(sys.argv[1])):

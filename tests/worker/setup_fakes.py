@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from warpsmith.domain.job import Job
-from warpsmith.domain.space import Configuration, configuration_key
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.space import Configuration, configuration_key
+from warpsmith.domain.templates.template import Template
 from warpsmith.testing.fakes import fake_ports
 from warpsmith.tuning.ports import Searcher
 from warpsmith.tuning.session.device_session import SessionPorts
-from worker.device_setup import History, Search
+from worker.device.device_setup import History, Search
 
 
 def model(configuration: Configuration, workload: str) -> float:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.outcome import CompileFacts, Rejected, Stage
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import CompileFacts, Rejected, Stage
+from warpsmith.domain.templates.template import ConfiguredKernel, Template
 from warpsmith.testing.jobs import DEVICE, scale_job
-from worker.compile_cache import ArtifactStore, CachedCompiler, artifact_key
+from worker.device.compile_cache import ArtifactStore, CachedCompiler, artifact_key
 
 JOB = scale_job()
 TEMPLATE = Template(kernel=JOB.kernel, space=JOB.space)

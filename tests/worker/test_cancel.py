@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from db.job_status import job_status
 from db.repositories.jobs import JobRepository
+from db.views.job_status import job_status
 from testbed.child_processes import descendants
 from testbed.deadlines import stretched
 from tests.sandbox.test_compile_child import BOMBS
 from tests.worker.test_execute import ring_all
 from tests.worker.test_memory import context, pocl  # noqa: F401  fixtures
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import JobState
 from warpsmith.testing.jobs import scale_job
-from worker.process_context import Context
+from worker.device.process_context import Context
 
 pytestmark = pytest.mark.alone
 

@@ -19,23 +19,28 @@ from sqlalchemy import func, select, update
 from db.engine import Database, utc_now
 from db.event_cursor import Cursor
 from db.message_names import DELIVER, WEBHOOK_QUEUE
-from db.repositories.deliveries import AT_ONCE, GIVE_UP_S, LEASE_S, DeliveryRepository
 from db.repositories.events import EventRepository
 from db.repositories.jobs import JobRepository
-from db.repositories.webhooks import WebhookRepository
+from db.repositories.notifications.deliveries import (
+    AT_ONCE,
+    GIVE_UP_S,
+    LEASE_S,
+    DeliveryRepository,
+)
+from db.repositories.notifications.webhooks import WebhookRepository
 from db.tables import OutboxRow, WebhookRow
 from testbed.receivers import Received, Receiver, receiving
 from tests.worker.test_execute import SilentBell
 from warpsmith.errors import NotFound
 from warpsmith.settings import Settings
+from warpsmith.system.addresses import Allowed
 from warpsmith.testing.jobs import scale_job
 from warpsmith.webhooks import verify
-from warpsmith.webhooks.addresses import Allowed
 from warpsmith.webhooks.models import Kind, NewWebhook
 from warpsmith.webhooks.sending import Sender
 from worker import deliver as delivering
 from worker.deliver import deliver
-from worker.steward import Steward
+from worker.supervision.steward import Steward
 
 SENDER = Sender(Allowed.of("127.0.0.1/32"))
 

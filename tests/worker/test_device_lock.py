@@ -18,20 +18,20 @@ from db.repositories.device_waits import WaitRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
-from db.result_views import job_status
-from db.snapshot import elapsed_s
+from db.views.result_views import job_status
+from db.views.snapshot import elapsed_s
 from testbed.deadlines import HANGS_S
 from testbed.rows import add_task
 from tests.worker.test_execute import context, ring_all, submit
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.state import JobState
 from warpsmith.errors import LeaseLost
-from warpsmith.own_locks import lock_folder
-from warpsmith.temporary_folder import temporary_folder
+from warpsmith.system.own_locks import lock_folder
+from warpsmith.system.temporary_folder import temporary_folder
 from warpsmith.testing.fakes import FakeOpener
 from warpsmith.testing.jobs import DEVICE, scale_job
-from worker.device_lock import POLL_S, device_lock
-from worker.process_context import Context
+from worker.device.device_lock import POLL_S, device_lock
+from worker.device.process_context import Context
 
 __all__ = ["context"]
 

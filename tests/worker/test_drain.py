@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 import worker.main
-from db import worker_admin
+from db.admin import worker_admin
+from db.admin.program_version import VERSION
 from db.engine import Database
-from db.program_version import VERSION
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
-from db.result_views import worker_list
-from db.unserved_jobs import NO_DEVICE, unserved
+from db.views.result_views import worker_list
+from db.views.unserved_jobs import NO_DEVICE, unserved
 from testbed.deadlines import stretched
 from testbed.rows import add_job
 from tests.worker.test_processes import AT_NIGHT, Fleet, fleet

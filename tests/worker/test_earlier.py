@@ -4,17 +4,17 @@ import pytest
 
 import worker.works.agent_step
 from agents.context import StepContext
-from agents.steps import Panel
+from agents.providers.steps import Panel
 from db.repositories.candidates import CandidateRepository
 from db.repositories.trials import TrialRepository
 from tests.worker.fake_pool import as_it_is
 from tests.worker.test_execute import context, ring_all, submit
-from warpsmith.domain.space import Parameter, Space
-from warpsmith.domain.template import Template
-from warpsmith.search.warm_starts import starts_from
+from warpsmith.domain.templates.space import Parameter, Space
+from warpsmith.domain.templates.template import Template
+from warpsmith.search.searchers.warm_starts import starts_from
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.tasks import StepPayload, StepResult
-from worker.process_context import Context
+from worker.device.process_context import Context
 
 __all__ = ["context"]
 

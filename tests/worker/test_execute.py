@@ -7,29 +7,36 @@ import pytest
 from sqlalchemy import select, update
 
 import worker.works.agent_step
-from db.broker import Bell
 from db.engine import Database
-from db.lease import Lease
 from db.message_names import ADVANCE
+from db.queue.broker import Bell
+from db.queue.lease import Lease
 from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import FinishedTrial, TrialRepository
 from db.repositories.workers import WorkerRepository
-from db.result_views import candidate_list, job_page, job_result, job_status, trial_page, worker_list
 from db.tables import AgentStepRow, TaskRow
+from db.views.result_views import (
+    candidate_list,
+    job_page,
+    job_result,
+    job_status,
+    trial_page,
+    worker_list,
+)
 from testbed.rows import measured
 from tests.worker.fake_pool import as_it_is
 from tests.worker.setup_fakes import FakeSetup
-from warpsmith.domain.job import Job
-from warpsmith.domain.space import Configuration, configuration_key
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import JobState, TaskKind, TaskState
+from warpsmith.domain.templates.space import Configuration, configuration_key
 from warpsmith.errors import ChildDied, InvalidInput
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE, scale_job
 from worker import task_runner
 from worker.advance import advance
-from worker.process_context import Context
+from worker.device.process_context import Context
 from worker.works.outcome import Done
 
 
@@ -234,7 +241,7 @@ def test_a_search_without_gain_ends_although_its_clock_stands_still(
     """Seconds are left if one workload is to be verified, none if both are."""
     elapsed = {False: 0.0, True: 88.0}
     monkeypatch.setattr("worker.works.search_slice.elapsed_s", lambda _s, row: elapsed[row.trials_done > 0])
-    monkeypatch.setattr("db.snapshot.elapsed_s", lambda _s, row: elapsed[row.trials_done > 0])
+    monkeypatch.setattr("db.views.snapshot.elapsed_s", lambda _s, row: elapsed[row.trials_done > 0])
     monkeypatch.setattr("tests.worker.setup_fakes.model", lambda _c, _w: 100.0)
     context.setup = FakeSetup(trial_s=0.01)
     context.settings = context.settings.model_copy(update={"slice_s": 0.05})

@@ -14,27 +14,28 @@ import pytest
 
 from db.engine import Database
 from db.message_names import COMPILE, COMPILE_PREFIX, compile_queue
-from db.metrics import samples
 from db.repositories.remote_compilations import CompilationRepository, Wanted
 from db.repositories.workers import WorkerRepository
 from db.tables import CompilationRow
+from db.views.metrics import samples
 from testbed.deadlines import HANGS_S, comes_true
 from tests.worker.test_execute import SilentBell
 from warpsmith.backends.binaries.cubin import read_cubin
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.kernel import Kernel
-from warpsmith.domain.outcome import CompileFacts, Rejected, Stage
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.domain.state import CompilationState
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.templates.outcome import CompileFacts, Rejected, Stage
+from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import Unavailable
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE
-from worker import compile_node, fleet_compiler
-from worker.compile_cache import artifact_key
-from worker.fleet_compiler import FleetCompiler
-from worker.pool_plans import PoolPlan, compilers_missing, plan_pools
-from worker.process_context import Context
+from worker import compile_node
+from worker.device import fleet_compiler
+from worker.device.compile_cache import artifact_key
+from worker.device.fleet_compiler import FleetCompiler
+from worker.device.process_context import Context
+from worker.supervision.pool_plans import PoolPlan, compilers_missing, plan_pools
 
 CUDA = DEVICE.model_copy(update={"backend": Backend.CUDA, "architecture": "sm_90", "uid": "GPU-1"})
 QUEUE = compile_queue(CUDA)
@@ -407,7 +408,7 @@ def test_a_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert compilers_missing() == {}, "NVRTC is one of the tests' requirements"
     (tmp_path / "only_here.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("worker.pool_plans._LOAD_NVRTC", "import only_here")
+    monkeypatch.setattr("worker.supervision.pool_plans._LOAD_NVRTC", "import only_here")
     assert compilers_missing() == {}, "packages are found where this process finds them"
-    monkeypatch.setattr("worker.pool_plans._LOAD_NVRTC", "raise SystemExit('NVRTC is missing')")
+    monkeypatch.setattr("worker.supervision.pool_plans._LOAD_NVRTC", "raise SystemExit('NVRTC is missing')")
     assert compilers_missing() == {f"{COMPILE_PREFIX}cuda": "NVRTC is missing"}

@@ -9,8 +9,8 @@ import pytest
 
 from warpsmith.domain.device import Ceilings, DeviceInfo
 from warpsmith.testing.jobs import DEVICE
-from worker import kept_ceilings
-from worker.kept_ceilings import HOST_KEEP_S, KeptCeilings, host_clock_limits
+from worker.device import kept_ceilings
+from worker.device.kept_ceilings import HOST_KEEP_S, KeptCeilings, host_clock_limits
 
 MEASURED = Ceilings(cold_bytes_per_s=1e12, hot_bytes_per_s=4e12, flops_per_s=1e13, launch_us=1.0)
 GPU = DEVICE.model_copy(update={"shares_host": False})

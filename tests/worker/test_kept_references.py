@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 
 from tests.worker.test_execute import context, ring_all, submit  # noqa: F401  a fixture
-from warpsmith.domain.job import Workload
-from warpsmith.domain.plan import Family, WorkloadPlan, plan_workload
+from warpsmith.domain.jobs.job import Workload
+from warpsmith.domain.jobs.plan import Family, WorkloadPlan, plan_workload
 from warpsmith.domain.state import TaskKind
 from warpsmith.errors import InvalidInput
 from warpsmith.testing.fakes import FakeReference
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.verify.run_report import Array, ReferenceCase
-from worker import kept_references, task_runner
-from worker.kept_references import JobSeeds, KeptReferences
-from worker.process_context import Context
+from worker import task_runner
+from worker.device import kept_references
+from worker.device.kept_references import JobSeeds, KeptReferences
+from worker.device.process_context import Context
 
 JOB = scale_job()
 Outcomes = Sequence[Mapping[str, Array] | InvalidInput]

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from db.engine import Database
-from db.job_status import job_status
 from db.repositories.jobs import JobRepository
 from db.repositories.workers import WorkerRepository
+from db.views.job_status import job_status
 from tests.worker.test_execute import SilentBell, ring_all
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.state import JobState
 from warpsmith.sandbox import probe_devices
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import scale_job
-from worker.device_setup import RealDeviceSetup
-from worker.process_context import Context
+from worker.device.device_setup import RealDeviceSetup
+from worker.device.process_context import Context
 
 SMALL_GROWTH_BYTES = 100 << 20
 

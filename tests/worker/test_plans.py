@@ -13,8 +13,8 @@ from warpsmith.domain.state import TaskState
 from warpsmith.errors import Unavailable
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE
-from worker.pool_plans import plan_pools
-from worker.steward import Steward
+from worker.supervision.pool_plans import plan_pools
+from worker.supervision.steward import Steward
 
 OTHER = DEVICE.model_copy(update={"index": 1, "uid": "test-1", "name": "other"})
 
@@ -61,7 +61,7 @@ def test_the_steward_takes_over_from_a_dead_worker_of_this_machine(database: Dat
 def test_the_steward_sends_messages_again_for_an_idle_job(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("worker.steward.QUIET_S", -1.0)
+    monkeypatch.setattr("worker.supervision.steward.QUIET_S", -1.0)
     with database.write() as session:
         job_id, outbox = add_job(session).id, OutboxRepository(session)
         outbox.mark_published([message.id for message in outbox.waiting()])

@@ -9,7 +9,7 @@ import pytest
 
 from testbed.deadlines import HANGS_S, comes_true
 from tests.worker.told_pool import TOLD
-from worker.supervisor import PoolStarter
+from worker.supervision.supervisor import PoolStarter
 
 
 @pytest.fixture

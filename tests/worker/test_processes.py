@@ -18,13 +18,13 @@ from db.engine import Database
 from db.repositories.jobs import JobRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
-from db.result_views import job_status
 from db.tables import CandidateRow, TaskRow
+from db.views.result_views import job_status
 from testbed.deadlines import Deadline, comes_true, stretched
 from tests.worker.fake_pool import LEDGER, TRIAL_S
-from warpsmith.domain.job import Job
-from warpsmith.domain.space import configuration_key
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import JobState, TaskState
+from warpsmith.domain.templates.space import configuration_key
 from warpsmith.http_models import JobStatus
 from warpsmith.testing.jobs import scale_job
 

@@ -7,27 +7,27 @@ from pathlib import Path
 import pytest
 
 from agents.context import StepContext
-from agents.role_inputs import question
+from agents.questions.role_inputs import question
 from db.engine import Database
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
-from db.result_views import job_result
-from db.snapshot import last_result
-from db.step_facts import step_facts
+from db.views.result_views import job_result
+from db.views.snapshot import last_result
+from db.views.step_facts import step_facts
 from testbed.replay import replay
 from tests.sandbox.ncu_stand_in import ncu
 from tests.worker.test_execute import SilentBell, ring_all, submit
 from warpsmith.domain.device import Backend
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.sandbox import ChildOpener, probe_devices
-from warpsmith.sandbox.ncu_host import NsightCompute
+from warpsmith.sandbox.hosts.ncu_host import NsightCompute
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.tasks import BaselineResult, StepPayload, StepResult
-from worker.device_setup import RealDeviceSetup
-from worker.process_context import Context
+from worker.device.device_setup import RealDeviceSetup
+from worker.device.process_context import Context
 
 pytestmark = pytest.mark.slow
 VALUES = {"dram_bytes": 1179648.0, "dram_percent": 85.27, "l2_hit_percent": 33.06, "sm_percent": 21.5}

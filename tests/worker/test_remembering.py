@@ -7,16 +7,16 @@ import pytest
 from sqlalchemy.orm import Session
 
 import worker.works.agent_step
-from agents.steps import run_step
-from db.finished_lessons import learn
+from agents.providers.steps import run_step
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
-from db.repositories.lessons import LessonRepository
+from db.repositories.memory.lessons import LessonRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
+from db.views.finished_lessons import learn
 from testbed.replay import replay
 from tests.worker.test_reuse import Lab, lab
-from warpsmith.domain.kernel import Kernel
+from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.testing.jobs import DEVICE, SCALE_SOURCE, scale_job
 from warpsmith.tuning.lessons.lesson import Served
 from warpsmith.tuning.tasks import StepResult

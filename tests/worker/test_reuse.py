@@ -12,23 +12,22 @@ from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
-from db.result_views import candidate_list, job_result, job_status, trial_page
 from db.tables import TrialRow
+from db.views.result_views import candidate_list, job_result, job_status, trial_page
 from tests.worker.fake_pool import as_it_is
 from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentBell, ring_all
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import CutShort
-from warpsmith.domain.space import configuration_key
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import JobState, TrialState
-from warpsmith.domain.template import Template
+from warpsmith.domain.templates.outcome import CutShort
+from warpsmith.domain.templates.space import configuration_key
+from warpsmith.domain.templates.template import Template
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE, SCALE_SOURCE, scale_job
 from warpsmith.tuning.trials.slice import run_slice
-from worker import trial_reuse
-from worker.process_context import Context
-from worker.works import search_slice
+from worker.device.process_context import Context
+from worker.works import search_slice, trial_reuse
 
 BLOCKS = [32, 64, 128, 256]
 DEFAULT = configuration_key({"BLOCK": 64, "PER": 1})

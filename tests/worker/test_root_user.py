@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import worker.main
-from warpsmith.cli import main, service_commands
+from warpsmith.cli import main
 from warpsmith.errors import Unavailable
+from warpsmith.extensions.clients.commands import service_commands
 from warpsmith.settings import settings
 
 

@@ -4,16 +4,16 @@ import pytest
 
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
-from db.result_views import worker_list
+from db.views.result_views import worker_list
 from testbed.deadlines import stretched
 from tests.worker.test_execute import context, ring_all, submit
 from warpsmith.domain.state import TaskKind, TaskState
 from warpsmith.errors import DeviceSick
 from warpsmith.testing.jobs import DEVICE, scale_job
 from worker import task_runner
-from worker.pool_plans import PoolPlan
-from worker.process_context import Context
-from worker.supervisor import PoolStarter, Supervisor
+from worker.device.process_context import Context
+from worker.supervision.pool_plans import PoolPlan
+from worker.supervision.supervisor import PoolStarter, Supervisor
 from worker.works.baseline import baseline
 
 __all__ = ["context"]

@@ -11,31 +11,31 @@ from pathlib import Path
 import pytest
 
 from db import migrate
-from db.broker import Bell
 from db.engine import Database, open_database
-from db.lease import Lease
 from db.message_names import AGENT_QUEUE, CONTROL_QUEUE, device_queue
+from db.queue.broker import Bell
+from db.queue.lease import Lease
 from db.repositories.device_waits import WaitRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
-from db.result_views import job_status
 from db.tables import TaskRow
+from db.views.result_views import job_status
 from testbed.deadlines import HANGS_S, comes_true, stretched
 from tests.worker.test_execute import context, ring_all, submit
-from warpsmith import stop_children
 from warpsmith.domain.device import Backend
 from warpsmith.domain.state import JobState, TaskKind, TaskState
+from warpsmith.processes import stop_children
 from warpsmith.sandbox import probe_devices
-from warpsmith.sandbox.halted_children import HaltedChildren
-from warpsmith.sandbox.process import ChildProcess
+from warpsmith.sandbox.hosts.halted_children import HaltedChildren
+from warpsmith.sandbox.transport.process import ChildProcess
 from warpsmith.settings import Settings
+from warpsmith.system.whereabouts import HERE, Whereabouts
 from warpsmith.testing.jobs import scale_job
-from warpsmith.whereabouts import HERE, Whereabouts
 from worker import brokerless, stage_watch, task_runner
 from worker.advance import advance
-from worker.device_setup import RealDeviceSetup
-from worker.process_context import Context
+from worker.device.device_setup import RealDeviceSetup
+from worker.device.process_context import Context
 from worker.works.outcome import Done
 from worker.works.verify import verify
 

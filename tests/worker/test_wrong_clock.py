@@ -10,7 +10,6 @@ import pytest
 
 import db.engine
 import db.identifiers
-from db.job_status import job_status
 from db.message_names import AGENT_QUEUE, device_queue
 from db.repositories.device_waits import WaitRepository
 from db.repositories.jobs import JobRepository
@@ -18,12 +17,13 @@ from db.repositories.outbox import OutboxRepository
 from db.repositories.remote_compilations import CompilationRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
+from db.views.job_status import job_status
 from tests.worker.test_execute import context, submit
 from warpsmith.domain.state import JobState
 from warpsmith.testing.jobs import DEVICE, scale_job
 from worker import task_runner
 from worker.advance import advance
-from worker.process_context import Context
+from worker.device.process_context import Context
 
 __all__ = ["context"]
 

@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from warpsmith.parent_death import end_with_parent
+from warpsmith.processes.parent_death import end_with_parent
 
 TOLD = "TEST_TOLD"
 

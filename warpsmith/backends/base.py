@@ -10,16 +10,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.by_value_plan import Parameter
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import BufferPlan, Compiled
-from warpsmith.domain.specialisation import Specialisation
-from warpsmith.domain.template import ExpectedLaunch
+from warpsmith.domain.jobs.by_value_plan import Parameter
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import BufferPlan, Compiled
+from warpsmith.domain.kernels.specialisation import Specialisation
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.template import ExpectedLaunch
 
 Array = NDArray[np.generic]
-BACK_ENDS = Path(__file__).resolve().parent
+PACKAGE = Path(__file__).resolve().parents[1]
 """The folder below which every header of the service's own lies."""
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from warpsmith.backends.base import Bound, Program, Repeats, Watch, launches_in_place
-from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.jobs.launch_size import LaunchSize
 
 WARM_UP_S = 0.15
 """Seconds of launches before the first timing of a process: an idle H200 clocks at 345 MHz."""

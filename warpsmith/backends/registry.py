@@ -10,8 +10,8 @@ from warpsmith.errors import Unavailable
 _MODULES = {
     Backend.CUDA: "warpsmith.backends.cuda.backend",
     Backend.OPENCL: "warpsmith.backends.opencl.backend",
-    Backend.HIP: "warpsmith.backends.hip.backend",
-    Backend.TRITON: "warpsmith.backends.triton.backend",
+    Backend.HIP: "warpsmith.extensions.hip.backend",
+    Backend.TRITON: "warpsmith.extensions.triton.backend.backend",
 }
 
 

@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.memory import GuardZones
-from warpsmith.domain.outcome import CompileFacts, Rejected, Stage
-from warpsmith.domain.plan import CaseKey, Compiled, TimingPlan, TimingSamples, WorkloadPlan
-from warpsmith.domain.space import configuration_key
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.memory import GuardZones
+from warpsmith.domain.jobs.plan import CaseKey, Compiled, TimingPlan, TimingSamples, WorkloadPlan
+from warpsmith.domain.templates.outcome import CompileFacts, Rejected, Stage
+from warpsmith.domain.templates.space import configuration_key
+from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import InvalidInput, Unavailable
 from warpsmith.verify.inputs import draw_buffer
 from warpsmith.verify.run_report import Array, Ranges, ReferenceCase, RunReport, Timed

@@ -12,16 +12,16 @@ from typing import Annotated, Any, Literal
 import typer
 
 from warpsmith import __version__
-from warpsmith.cli.init_command import init
 from warpsmith.cli.keys import keys
-from warpsmith.cli.lessons import lessons
 from warpsmith.cli.output import echo
 from warpsmith.cli.shared_options import IncludeDirs
 from warpsmith.commit import commit_name, version_text
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput, NotFound, WarpsmithError
+from warpsmith.extensions.clients.commands.lessons import lessons
+from warpsmith.extensions.scaffold.command.init_command import init
 from warpsmith.extras import naming_extras
-from warpsmith.jobfile import InvalidJob, placed
+from warpsmith.job_files.jobfile import InvalidJob, placed
 
 NAME = "warpsmith"
 """Name under which a shell knows this program, however it was started: completion asks for it."""
@@ -80,7 +80,7 @@ def tune(
 
     Interrupted and called again with the same job, it goes on where it was.
     """
-    from warpsmith.cli.tune import tune as run
+    from warpsmith.extensions.clients.commands.tune import tune as run
 
     raise typer.Exit(run(job, out, include_dirs or (), check))
 
@@ -90,7 +90,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for result.json, report.html, sources.")] = Path(),
 ) -> None:
     """Tune an example on this machine, on its GPU or else its CPU."""
-    from warpsmith.cli.demo import demo as run
+    from warpsmith.extensions.clients.commands.demo import demo as run
 
     raise typer.Exit(run(out))
 
@@ -152,7 +152,7 @@ def serve(
     ] = None,
 ) -> None:
     """Run the service. Without a database and a broker it needs nothing else (SQLite, own worker)."""
-    from warpsmith.cli.service_commands import serve as run
+    from warpsmith.extensions.clients.commands.service_commands import serve as run
 
     run(host, port, embedded)
 
@@ -163,7 +163,7 @@ def worker(
     concurrency: Annotated[int, typer.Option(help="Processes for work without a device; 0: two.")] = 0,
 ) -> None:
     """Run a worker on this machine, with every device found here."""
-    from warpsmith.cli.service_commands import worker as run
+    from warpsmith.extensions.clients.commands.service_commands import worker as run
 
     run([q for q in queues.split(",") if q], concurrency)
 
@@ -171,7 +171,7 @@ def worker(
 @app.command(rich_help_panel=SERVICE)
 def mcp(url: Url = DEFAULT_URL) -> None:
     """Give an agent on this machine the service's tools (Model Context Protocol, over stdin and stdout)."""
-    from warpsmith.cli.service_commands import agent_tools
+    from warpsmith.extensions.clients.commands.service_commands import agent_tools
 
     agent_tools(url)
 
@@ -188,9 +188,9 @@ def submit(
 ) -> None:
     """Post a job; prints its id."""
     from warpsmith.cli.checked_job import checked_job
-    from warpsmith.cli.label_options import labelled, labels_of
-    from warpsmith.cli.service_commands import connect
-    from warpsmith.jobfile import JobFile
+    from warpsmith.extensions.clients.commands.label_options import labelled, labels_of
+    from warpsmith.extensions.clients.commands.service_commands import connect
+    from warpsmith.job_files.jobfile import JobFile
 
     file = JobFile.read(job, include_dirs or ())
     with connect(url) as client, file.naming_lines():
@@ -218,9 +218,9 @@ def jobs(
     as_json: AsJson = False,
 ) -> None:
     """Your jobs, newest first. A job must match every filter."""
-    from warpsmith.cli.label_options import labels_of
-    from warpsmith.cli.service_commands import connect
-    from warpsmith.cli.terminal_views import listed_line
+    from warpsmith.extensions.clients.commands.label_options import labels_of
+    from warpsmith.extensions.clients.commands.service_commands import connect
+    from warpsmith.extensions.clients.commands.terminal_views import listed_line
 
     with connect(url) as client:
         found = client.jobs(
@@ -245,7 +245,7 @@ def jobs(
 @app.command(rich_help_panel=SERVICE)
 def status(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Status of a job."""
-    from warpsmith.cli.service_commands import connect
+    from warpsmith.extensions.clients.commands.service_commands import connect
     from warpsmith.report.status_views import status_lines
 
     with connect(url) as client:
@@ -256,7 +256,7 @@ def status(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> No
 @app.command(rich_help_panel=SERVICE)
 def definition(job_id: JobId, url: Url = DEFAULT_URL) -> None:
     """A job as it was submitted, as JSON: a job file to change and submit again."""
-    from warpsmith.cli.service_commands import connect
+    from warpsmith.extensions.clients.commands.service_commands import connect
 
     with connect(url) as client:
         echo(client.definition(job_id).model_dump_json(indent=1))
@@ -265,8 +265,8 @@ def definition(job_id: JobId, url: Url = DEFAULT_URL) -> None:
 @app.command(rich_help_panel=SERVICE)
 def watch(job_id: JobId, url: Url = DEFAULT_URL) -> None:
     """Follow a job until it ends."""
-    from warpsmith.cli.service_commands import connect
-    from warpsmith.cli.terminal_views import follow
+    from warpsmith.extensions.clients.commands.service_commands import connect
+    from warpsmith.extensions.clients.commands.terminal_views import follow
 
     with connect(url) as client:
         raise typer.Exit(0 if follow(client, job_id).state.value == "done" else 1)
@@ -280,7 +280,7 @@ def result(
     as_json: AsJson = False,
 ) -> None:
     """The evidence of a job that has ended."""
-    from warpsmith.cli.result import result as run
+    from warpsmith.extensions.clients.commands.result import result as run
 
     run(job_id, url, out, as_json)
 
@@ -309,7 +309,7 @@ def export(
     url: Url = DEFAULT_URL,
 ) -> None:
     """A result in a form that a program uses, with dispatch over shapes and its evidence."""
-    from warpsmith.cli.export import export as run
+    from warpsmith.extensions.exports.command import export as run
 
     run(job, form, out, url, name, other_device, table)
 
@@ -331,8 +331,8 @@ def prove(
     as_json: AsJson = False,
 ) -> None:
     """Your own command with and without an export, in turns: the gain, its interval, equal outputs."""
-    from warpsmith.cli.prove import prove as run
-    from warpsmith.exports.prove import Wanted
+    from warpsmith.extensions.exports.prove import Wanted
+    from warpsmith.extensions.exports.prove_command import prove as run
 
     wanted = Wanted(export_, command, pairs, metric, more_is_better, outputs, rtol)
     raise typer.Exit(run(wanted, as_json))
@@ -341,7 +341,7 @@ def prove(
 @app.command(rich_help_panel=SERVICE)
 def recheck(job_id: JobId, url: Url = DEFAULT_URL) -> None:
     """Measure the winners of an old job again; says what changed. Exits with 1 unless every gain holds."""
-    from warpsmith.cli.recheck import recheck as run
+    from warpsmith.extensions.clients.commands.recheck import recheck as run
 
     raise typer.Exit(0 if run(job_id, url) else 1)
 
@@ -349,7 +349,7 @@ def recheck(job_id: JobId, url: Url = DEFAULT_URL) -> None:
 @app.command(rich_help_panel=SERVICE)
 def cancel(job_id: JobId, url: Url = DEFAULT_URL, tenant: Tenant = "") -> None:
     """End a job."""
-    from warpsmith.cli.service_commands import connect
+    from warpsmith.extensions.clients.commands.service_commands import connect
 
     with connect(url) as client:
         ended = client.cancel(job_id, tenant)
@@ -363,8 +363,8 @@ def events(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")] = False,
 ) -> None:
     """Events of a job, oldest first."""
-    from warpsmith.cli.service_commands import connect
-    from warpsmith.cli.terminal_views import event_line
+    from warpsmith.extensions.clients.commands.service_commands import connect
+    from warpsmith.extensions.clients.commands.terminal_views import event_line
     from warpsmith.http_models import EventView
 
     with connect(url) as client:
@@ -377,7 +377,7 @@ def events(
 def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Workers, their devices, and what they cannot use."""
     from warpsmith.cli.hip_words import HIP_ON_NVIDIA, NOT_ON_AMD
-    from warpsmith.cli.service_commands import connect
+    from warpsmith.extensions.clients.commands.service_commands import connect
 
     with connect(url) as client:
         found = client.workers()
@@ -400,7 +400,7 @@ def drain(worker: Annotated[str, typer.Argument(help="Id of a worker, as `worker
     """Drain a worker: it ends its slice, returns its tasks and stops; needs the service's settings."""
     from warpsmith import applications
 
-    host = applications.load("db.worker_admin").drain(worker)
+    host = applications.load("db.admin.worker_admin").drain(worker)
     echo(f"worker {worker} on {host} accepts no further task and stops within seconds")
 
 

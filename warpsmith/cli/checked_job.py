@@ -2,9 +2,9 @@
 anything starts."""
 
 from warpsmith.cli.output import echo
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.job_checks.all_findings import source_findings
-from warpsmith.jobfile import InvalidJob, JobFile, placed
+from warpsmith.job_files.jobfile import InvalidJob, JobFile, placed
 
 
 def checked_job(file: JobFile, checks: bool = True) -> Job:

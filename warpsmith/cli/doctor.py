@@ -13,7 +13,7 @@ from warpsmith.cli.machine_checks import machine_checks
 from warpsmith.commit import commit_name, version_text
 from warpsmith.report.safe_console import SafeConsole
 from warpsmith.settings import Settings
-from warpsmith.temporary_folder import temporary_folder
+from warpsmith.system.temporary_folder import temporary_folder
 
 _STYLES = {State.OK: "green", State.MISSING: "red", State.NOT_USED: "dim"}
 

@@ -70,7 +70,7 @@ def _stores(settings: Settings, installed: bool) -> Iterator[Check]:
             if not installed:
                 raise Unavailable("it cannot be asked without the service's libraries")
             extras.require(extras.wanted_by(settings, models=False))
-            detail = str(getattr(applications.load("db.reachable"), subject)(settings))
+            detail = str(getattr(applications.load("db.admin.reachable"), subject)(settings))
         except Unavailable as exc:
             yield Check(
                 subject=subject,

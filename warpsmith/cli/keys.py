@@ -84,7 +84,7 @@ def rotate(
 def _admin() -> Any:
     from warpsmith import applications
 
-    return applications.load("db.key_admin")
+    return applications.load("db.admin.key_admin")
 
 
 def _limits(form: Any, given: list[str]) -> Any:

@@ -3,17 +3,17 @@
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 
-from warpsmith.cli.compile_check import check_compilation
 from warpsmith.cli.diagnosis import Check, State
 from warpsmith.cli.hip_words import HIP_ON_NVIDIA, NOT_ON_AMD
-from warpsmith.cli.launch_check import launch_check
+from warpsmith.device_checks.compile_check import check_compilation
+from warpsmith.device_checks.launch_check import launch_check
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.errors import ChildDied, WarpsmithError
 from warpsmith.extras import advice
-from warpsmith.sandbox.confine import landlock_abi
-from warpsmith.sandbox.device_host import PROBED, Probe, probe_devices
-from warpsmith.sandbox.ncu_host import find_ncu
+from warpsmith.sandbox.confinement.confine import landlock_abi
+from warpsmith.sandbox.hosts.device_host import PROBED, Probe, probe_devices
+from warpsmith.sandbox.hosts.ncu_host import find_ncu
 from warpsmith.settings import Settings
 
 POCL = "Portable Computing Language"

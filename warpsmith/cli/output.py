@@ -2,7 +2,7 @@
 
 import typer
 
-from warpsmith.printable import printable
+from warpsmith.system.printable import printable
 
 
 def echo(text: object = "", *, err: bool = False, ends_line: bool = True) -> None:

@@ -6,23 +6,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from warpsmith.cli.absent_devices import absent_device
-from warpsmith.cli.compile_check import check_compilation
-from warpsmith.cli.launch_check import launch_check
 from warpsmith.cli.output import echo
-from warpsmith.cli.reference_check import check_reference
+from warpsmith.device_checks.absent_devices import absent_device
+from warpsmith.device_checks.compile_check import check_compilation
+from warpsmith.device_checks.launch_check import launch_check
+from warpsmith.device_checks.reference_check import check_reference
 from warpsmith.domain.device import Backend, DeviceInfo, is_amd
 from warpsmith.domain.expressions import Value
-from warpsmith.domain.job import Job, NumpyReference
-from warpsmith.domain.space import Space
+from warpsmith.domain.jobs.job import Job, NumpyReference
+from warpsmith.domain.templates.space import Space
 from warpsmith.errors import ChildDied
+from warpsmith.extensions.rules.templater import TemplateReport
 from warpsmith.job_checks.all_findings import known_findings, unfinished_lines
-from warpsmith.job_checks.finding import Finding
-from warpsmith.jobfile import InvalidJob, JobFile, placed
-from warpsmith.rewrite.templater import TemplateReport
-from warpsmith.sandbox.device_host import Probe, probe_devices
+from warpsmith.job_files.finding import Finding
+from warpsmith.job_files.jobfile import InvalidJob, JobFile, placed
+from warpsmith.sandbox.hosts.device_host import Probe, probe_devices
 from warpsmith.settings import Settings
-from warpsmith.temporary_folder import temporary_folder
+from warpsmith.system.temporary_folder import temporary_folder
 
 _GIVEN = re.compile(r"kernel\.(?:cl|hip)(?=:\d)|kernel\.cu(?=[(:]\d)|<source>(?=:\d)")
 """Names under which compilers report the source."""
@@ -142,7 +142,7 @@ def _devices(backend: Backend, ask: Callable[[], Probe]) -> tuple[Sequence[Devic
 
 
 def _rules(report: Report, job: Job, settings: Settings, scope: Mapping[str, Value]) -> None:
-    from warpsmith.rewrite.templater import make_template
+    from warpsmith.extensions.rules.templater import make_template
 
     report.own_configurations = _count(job, job.space, scope)
     report.template = make_template(job, settings.permitted_includes())
@@ -150,7 +150,7 @@ def _rules(report: Report, job: Job, settings: Settings, scope: Mapping[str, Val
 
 
 def _count(job: Job, space: Space, scope: Mapping[str, Value]) -> str:
-    from warpsmith.search.feasible_set import enumerate_space
+    from warpsmith.search.spaces.feasible_set import enumerate_space
 
     names = {n for c in space.constraints for n in c.expression.names}
     if not scope and any(n.startswith("device.") for n in names):

@@ -3,15 +3,15 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.job import Job
-from warpsmith.domain.memory import buffer_bytes, check_memory
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.memory import buffer_bytes, check_memory
 from warpsmith.errors import ExpressionError, InvalidInput
-from warpsmith.job_checks.finding import Finding
-from warpsmith.job_checks.idle_threads import idle_threads
-from warpsmith.job_checks.launch import launch_findings
+from warpsmith.extensions.scaffold.source_checks.idle_threads import idle_threads
+from warpsmith.extensions.scaffold.source_checks.launch import launch_findings
+from warpsmith.extensions.scaffold.source_checks.signature import signature_findings
 from warpsmith.job_checks.parameters import parameter_findings
 from warpsmith.job_checks.service_limits import service_findings
-from warpsmith.job_checks.signature import signature_findings
+from warpsmith.job_files.finding import Finding
 from warpsmith.settings import Settings
 
 LARGEST_MEMORY_BYTES = 512 * 10**9

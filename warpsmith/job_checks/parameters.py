@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Value
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.kernels.triton_function import LAUNCH_OPTIONS
 from warpsmith.domain.source_text import code_of
-from warpsmith.domain.space import Constraint, Space, holds
-from warpsmith.domain.triton_function import LAUNCH_OPTIONS
+from warpsmith.domain.templates.space import Constraint, Space, holds
 from warpsmith.errors import ExpressionError
-from warpsmith.job_checks.finding import Finding
+from warpsmith.job_files.finding import Finding
 
 LOOK_S = 10.0
 """Seconds for constraints that the defaults break; what could not be told by then is no error."""
@@ -67,7 +67,7 @@ def _allows_defaults(space: Space, constraints: list[Constraint], scope: Mapping
 
 def _meets(space: Space, constraints: list[Constraint], scopes: list[dict[str, Value]], until: float) -> bool:
     """Whether a configuration meets the constraints, or may: `until` passed before all were looked at."""
-    from warpsmith.search.feasible_set import enumerate_space
+    from warpsmith.search.spaces.feasible_set import enumerate_space
 
     named = {name for c in constraints for name in c.expression.names}
     used = tuple(p for p in space.parameters if p.name in named)

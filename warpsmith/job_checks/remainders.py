@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from warpsmith.domain.expressions import Expression, Value
-from warpsmith.domain.job import Job, Workload
+from warpsmith.domain.jobs.job import Job, Workload
 from warpsmith.domain.source_text import code_of
 from warpsmith.errors import ExpressionError
-from warpsmith.job_checks.finding import Finding
+from warpsmith.job_files.finding import Finding
 
 _STRIDES = re.compile(r"\bgridDim\b|\bget_global_size\b|\bget_num_groups\b|\bnum_blocks\b")
 """Words of a kernel that knows how many blocks there are, so that few may do the work of many."""

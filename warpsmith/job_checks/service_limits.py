@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.options import refused_options
-from warpsmith.job_checks.finding import Finding
+from warpsmith.job_files.finding import Finding
 from warpsmith.settings import Settings
 
 

@@ -3,7 +3,7 @@
 import hashlib
 
 from warpsmith.domain.device import Backend
-from warpsmith.domain.kernel import Kernel
+from warpsmith.domain.kernels.kernel import Kernel
 
 BLOCK = 256
 FMA_CHAINS = 8

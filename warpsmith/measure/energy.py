@@ -11,8 +11,8 @@ from itertools import pairwise
 from types import TracebackType
 from typing import Protocol, Self
 
-from warpsmith.domain.job import CacheState
-from warpsmith.domain.plan import TimingPlan
+from warpsmith.domain.jobs.job import CacheState
+from warpsmith.domain.jobs.plan import TimingPlan
 
 RUN_S = 0.8
 """Device time of a run in seconds: enough for several steps of the counter."""

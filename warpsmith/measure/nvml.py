@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.outcome import Conditions
+from warpsmith.domain.templates.outcome import Conditions
 
 REASONS = {
     0x04: "power cap",

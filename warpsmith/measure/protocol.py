@@ -2,8 +2,8 @@
 
 import random
 
-from warpsmith.domain.job import CacheState
-from warpsmith.domain.plan import TimingPlan
+from warpsmith.domain.jobs.job import CacheState
+from warpsmith.domain.jobs.plan import TimingPlan
 
 SEARCH_SAMPLES = 9
 """Samples per trial: enough for a median that ranks configurations; the few winners are measured again."""

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from warpsmith.domain.argument import Role
+from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.device import Ceilings
-from warpsmith.domain.job import CacheState
-from warpsmith.domain.plan import WorkloadPlan
+from warpsmith.domain.jobs.job import CacheState
+from warpsmith.domain.jobs.plan import WorkloadPlan
 
 MARGIN = 0.5
 """Fraction of the floor below which a time is refused. The copy kernel may not reach full bandwidth, and data

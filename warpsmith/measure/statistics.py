@@ -7,7 +7,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.outcome import Interval, TimeSummary, Verdict, margin_of
+from warpsmith.domain.templates.outcome import Interval, TimeSummary, Verdict, margin_of
 
 RESAMPLES = 4000
 NOISY_WIDTH = 0.25

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from warpsmith.commit import version_text
-from warpsmith.domain.job import Budget
+from warpsmith.domain.jobs.job import Budget
 from warpsmith.http_models import JobResult
 from warpsmith.report.tables import configuration_text
 from warpsmith.report.tuned_file import launch_text

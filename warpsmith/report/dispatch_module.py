@@ -6,10 +6,10 @@ from importlib.resources import files
 
 from jinja2 import Environment
 
-from warpsmith.domain.argument import Argument
+from warpsmith.domain.arguments.argument import Argument
 from warpsmith.domain.expressions import Expression, Value, dotted_name
-from warpsmith.domain.launch import Launch
-from warpsmith.domain.space import Constraint
+from warpsmith.domain.kernels.launch import Launch
+from warpsmith.domain.templates.space import Constraint
 from warpsmith.report.shape_lookup import Lookup, launches_of
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from warpsmith.domain.outcome import Comparison
+from warpsmith.domain.templates.outcome import Comparison
 from warpsmith.http_models import JobResult
 
 

@@ -3,7 +3,7 @@
 import json
 from datetime import UTC, datetime
 
-from warpsmith.printable import one_line, printable
+from warpsmith.system.printable import one_line, printable
 
 NONE = "–"
 """Shown for what is not known."""

@@ -9,10 +9,10 @@ from markupsafe import Markup
 
 from warpsmith.chart_models import RejectionWords, TrialPoints
 from warpsmith.domain.base import Frozen
-from warpsmith.domain.outcome import Measured, Rejected
+from warpsmith.domain.templates.outcome import Measured, Rejected
 from warpsmith.http_models import TrialView
-from warpsmith.printable import one_line
 from warpsmith.report.parts import FOLDER
+from warpsmith.system.printable import one_line
 
 STYLES = ("style.css", "vendor/uplot/uPlot.min.css", "charts.css")
 SCRIPTS = ("vendor/uplot/uPlot.iife.min.js", "chart_data.js", "charts.js")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from warpsmith.domain.outcome import Measured
+from warpsmith.domain.templates.outcome import Measured
 from warpsmith.http_models import TrialView
 
 WIDTH, HEIGHT, MARGIN = 720, 220, 44

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from warpsmith.domain.job import AgentPolicy, Job
-from warpsmith.domain.outcome import Comparison
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.jobs.job import AgentPolicy, Job
+from warpsmith.domain.templates.outcome import Comparison
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.errors import InvalidInput
 from warpsmith.http_models import JobResult
 

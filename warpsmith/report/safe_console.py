@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.segment import Segment
 
-from warpsmith.printable import printable
+from warpsmith.system.printable import printable
 
 
 class SafeConsole(Console):

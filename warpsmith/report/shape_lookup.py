@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from warpsmith.domain.expressions import Value
-from warpsmith.domain.job import Job
-from warpsmith.domain.launch_size import LaunchSize, evaluated, evaluated_launch
-from warpsmith.domain.outcome import CheckedShape
-from warpsmith.domain.space import Configuration, Constraint, allows, configuration_key
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.launch_size import LaunchSize, evaluated, evaluated_launch
+from warpsmith.domain.templates.outcome import CheckedShape
+from warpsmith.domain.templates.space import Configuration, Constraint, allows, configuration_key
+from warpsmith.domain.templates.template import Template
 from warpsmith.errors import ExpressionError
 from warpsmith.http_models import DispatchEntry, DispatchLaunch, JobResult
 from warpsmith.tuning.session.launch_limits import beyond_limits

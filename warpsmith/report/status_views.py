@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from warpsmith.http_models import JobStatus
-from warpsmith.printable import one_line
+from warpsmith.system.printable import one_line
 
 
 def status_lines(status: JobStatus) -> list[str]:

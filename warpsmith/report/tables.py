@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from warpsmith.domain.device import Backend
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.extensions.rules.sizes.tight_grid import TightGrid
 from warpsmith.http_models import JobResult
-from warpsmith.rewrite.rules.sizes.tight_grid import TightGrid
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from warpsmith.domain.device import Backend
 from warpsmith.http_models import DispatchEntry, DispatchLaunch, JobResult
-from warpsmith.printable import one_line
 from warpsmith.report.tables import configuration_text
+from warpsmith.system.printable import one_line
 
 
 def tuned_file(result: JobResult, entry: DispatchEntry) -> str:

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from warpsmith.domain.job import SearcherName
-from warpsmith.domain.space import Configuration
-from warpsmith.search.feasible_set import FeasibleSet
-from warpsmith.search.launch_prior import Launched
-from warpsmith.search.portfolio import PortfolioSearcher
-from warpsmith.search.set_searcher import SetSearcher
-from warpsmith.search.shapes_searcher import ShapesSearcher
-from warpsmith.search.simple_searchers import GridSearcher, LocalSearcher, RandomSearcher
+from warpsmith.domain.jobs.job import SearcherName
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.search.searchers.portfolio import PortfolioSearcher
+from warpsmith.search.searchers.set_searcher import SetSearcher
+from warpsmith.search.searchers.shapes_searcher import ShapesSearcher
+from warpsmith.search.searchers.simple_searchers import GridSearcher, LocalSearcher, RandomSearcher
+from warpsmith.search.spaces.feasible_set import FeasibleSet
+from warpsmith.search.spaces.launch_prior import Launched
 
 _CLASSES: dict[SearcherName, type[SetSearcher]] = {
     SearcherName.RANDOM: RandomSearcher,
@@ -43,7 +43,7 @@ def make_searcher(
         searcher = PortfolioSearcher(feasible, seed, launched=launched)
     elif name is SearcherName.TPE:
         # Optuna is imported where it is used: it takes as long as a pool's other imports together.
-        from warpsmith.search.optuna_study import TpeSearcher
+        from warpsmith.search.searchers.optuna_study import TpeSearcher
 
         searcher = TpeSearcher(feasible, seed)
     else:

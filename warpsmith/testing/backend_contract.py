@@ -23,9 +23,9 @@ from warpsmith.backends.base import (
     Program,
     Repeats,
 )
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.outcome import Rejected, Stage
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected, Stage
 from warpsmith.testing.kernels import ELEMENTS, Behaviour, size
 
 Asked = Callable[[Behaviour], CompileRequest]

@@ -11,9 +11,9 @@ where sources really are compiled:
 from collections.abc import Callable
 
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.outcome import Rejected, Stage
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected, Stage
+from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.testing.kernels import Behaviour, configured
 from warpsmith.tuning.ports import CompilerPort
 

@@ -13,10 +13,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from warpsmith.domain.argument import Role
-from warpsmith.domain.job import CacheState
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.plan import Compiled, Family, TimedCheck, TimingPlan
+from warpsmith.domain.arguments.argument import Role
+from warpsmith.domain.jobs.job import CacheState
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import Compiled, Family, TimedCheck, TimingPlan
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.testing.kernels import ELEMENTS, Behaviour, doubled, plan, size
 from warpsmith.tuning.ports import DeviceOpener, DevicePort

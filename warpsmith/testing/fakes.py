@@ -10,12 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.memory import GuardZones
-from warpsmith.domain.outcome import CompileFacts, Outcome, Rejected, Stage
-from warpsmith.domain.plan import CaseKey, Compiled, Family, TimingPlan, TimingSamples, WorkloadPlan
-from warpsmith.domain.space import Configuration, configuration_key
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.memory import GuardZones
+from warpsmith.domain.jobs.plan import (
+    CaseKey,
+    Compiled,
+    Family,
+    TimingPlan,
+    TimingSamples,
+    WorkloadPlan,
+)
+from warpsmith.domain.templates.outcome import CompileFacts, Outcome, Rejected, Stage
+from warpsmith.domain.templates.space import Configuration, configuration_key
+from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, InvalidInput, KernelRefused
 from warpsmith.testing.jobs import DEVICE
 from warpsmith.tuning.session.device_session import SessionPorts

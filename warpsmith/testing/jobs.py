@@ -4,7 +4,7 @@ from typing import Any
 
 from warpsmith.backends.replay import LIMITS
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 
 DEVICE = DeviceInfo(
     backend=Backend.OPENCL,

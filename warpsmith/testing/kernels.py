@@ -5,13 +5,13 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.argument import Role
+from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.device import Backend
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.kernel import Kernel
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import BufferPlan, ScalarPlan, WorkloadPlan
+from warpsmith.domain.kernels.kernel import Kernel
+from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.verify.inputs import draw_inputs
 
 ENTRY = "f"

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from warpsmith.domain.outcome import Rejected, Stage
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.templates.outcome import Rejected, Stage
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.tuning.ports import TrialSink
 
 A: Configuration = {"BLOCK": 32, "PER": 1}

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from warpsmith.domain.device import Ceilings, DeviceInfo
-from warpsmith.domain.job import CacheState, KernelReference, Metric, Workload
-from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.outcome import Rejected, TimeSummary, WorkloadTiming
-from warpsmith.domain.plan import CaseKey, Compiled, TimingSamples
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.jobs.job import CacheState, KernelReference, Metric, Workload
+from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.jobs.plan import CaseKey, Compiled, TimingSamples
+from warpsmith.domain.templates.outcome import Rejected, TimeSummary, WorkloadTiming
+from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
-from warpsmith.job_checks.idle_threads import idle_threads
+from warpsmith.extensions.scaffold.source_checks.idle_threads import idle_threads
 from warpsmith.job_checks.parameters import unmet_constraints
 from warpsmith.measure.protocol import other_cache, search_plan
 from warpsmith.measure.statistics import summarise
+from warpsmith.system.whereabouts import HERE
 from warpsmith.tuning.checks.baseline_cases import (
     check_case,
     family_cases,
@@ -33,17 +34,16 @@ from warpsmith.tuning.checks.trivial_answers import (
     untestable,
     written_in_part,
 )
+from warpsmith.tuning.execution.session_ports import Case
+from warpsmith.tuning.outputs.output_checks import kept_variables
+from warpsmith.tuning.outputs.unwritten import UNWRITTEN
 from warpsmith.tuning.own_noise import OwnNoise
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
-from warpsmith.tuning.session.output_checks import kept_variables
-from warpsmith.tuning.session.session_ports import Case
-from warpsmith.tuning.session.unwritten import UNWRITTEN
 from warpsmith.tuning.tasks import BaselineResult, CheckedCase
 from warpsmith.tuning.timing.ceilings import ceilings_of, ceilings_s
 from warpsmith.tuning.timing.energy import counts_energy, metered
 from warpsmith.tuning.timing.paired_blocks import Side, block_plan
-from warpsmith.whereabouts import HERE
 
 DISTURBED = 0.7
 """Share of the least time to write all outputs below which the ceilings were measured on a busy device: some

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from warpsmith.domain.job import CacheState, Job, Metric
-from warpsmith.domain.outcome import Measured, WorkloadTiming
+from warpsmith.domain.jobs.job import CacheState, Job, Metric
+from warpsmith.domain.templates.outcome import Measured, WorkloadTiming
 
 
 def time_us(job: Job, timing: WorkloadTiming) -> float | None:

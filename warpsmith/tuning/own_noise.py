@@ -3,7 +3,7 @@
 from dataclasses import replace
 from types import TracebackType
 
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.measure.protocol import winner_blocks
 from warpsmith.measure.statistics import speedup_interval
 from warpsmith.tuning.checks.baseline_time import BaselineTime

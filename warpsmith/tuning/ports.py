@@ -6,13 +6,13 @@ from concurrent.futures import Future
 from typing import Literal, Protocol
 
 from warpsmith.domain.device import Ceilings, DeviceInfo
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.memory import GuardZones
-from warpsmith.domain.outcome import Conditions, Outcome, Rejected
-from warpsmith.domain.plan import CaseKey, Compiled, TimingPlan, WorkloadPlan
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.memory import GuardZones
+from warpsmith.domain.jobs.plan import CaseKey, Compiled, TimingPlan, WorkloadPlan
 from warpsmith.domain.state import SliceEnd
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.templates.outcome import Conditions, Outcome, Rejected
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import InvalidInput
 from warpsmith.verify.run_report import Array, Ranges, ReferenceCase, RunReport, Timed
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Outcome
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.outcome import Outcome
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import Template
 from warpsmith.tuning.lessons.lesson import Lesson
 from warpsmith.tuning.tasks import BaselineResult, ToolAnswer, ToolCall
 

@@ -6,14 +6,21 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from warpsmith.domain.base import Frozen
-from warpsmith.domain.declined_rule import DeclinedRule
 from warpsmith.domain.device import Ceilings, DeviceInfo
-from warpsmith.domain.job import AgentRole, ProviderName
-from warpsmith.domain.outcome import CheckedShape, Comparison, CompileFacts, NoGain, Rejected, WorkloadTiming
-from warpsmith.domain.plan import Family
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.jobs.job import AgentRole, ProviderName
+from warpsmith.domain.jobs.plan import Family
 from warpsmith.domain.state import SliceEnd, TaskKind
-from warpsmith.domain.template import RuleFault, Template
+from warpsmith.domain.templates.declined_rule import DeclinedRule
+from warpsmith.domain.templates.outcome import (
+    CheckedShape,
+    Comparison,
+    CompileFacts,
+    NoGain,
+    Rejected,
+    WorkloadTiming,
+)
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import RuleFault, Template
 
 MAX_ANSWER_CHARACTERS = 16_000
 SHORTENED = "\n[shortened]"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.draw import Distribution, Draw, number_of
-from warpsmith.domain.plan import BufferPlan, Family
+from warpsmith.domain.arguments.draw import Distribution, Draw, number_of
+from warpsmith.domain.jobs.plan import BufferPlan, Family
 
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]

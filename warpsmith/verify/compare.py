@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import Tolerance
+from warpsmith.domain.jobs.job import Tolerance
 from warpsmith.verify.dtypes import epsilon, widened
 from warpsmith.verify.error_screen import ErrorScreen
 from warpsmith.verify.in_spans import in_spans, pieces

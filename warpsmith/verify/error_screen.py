@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.job import Tolerance
+from warpsmith.domain.jobs.job import Tolerance
 from warpsmith.verify.dtypes import has_table, singles_into
 
 ROUNDING = 2.0**-24

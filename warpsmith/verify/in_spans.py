@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from warpsmith.cores import usable_cores
+from warpsmith.processes.cores import usable_cores
 
 CHUNK_ELEMENTS = 1 << 17
 """Elements worked on at once, so that temporaries stay in a core's cache; with 2^22, each takes four times as

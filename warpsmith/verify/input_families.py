@@ -10,9 +10,9 @@ and so do the values of a file. Permutations, distinct integers and offsets keep
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.draw import Distribution, Draw
+from warpsmith.domain.arguments.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.plan import BufferPlan, Family
+from warpsmith.domain.jobs.plan import BufferPlan, Family
 from warpsmith.verify.dtypes import narrowed
 
 Array = NDArray[np.generic]

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.argument import Role
-from warpsmith.domain.draw import ARRANGED, Distribution, Draw
+from warpsmith.domain.arguments.argument import Role
+from warpsmith.domain.arguments.draw import ARRANGED, Distribution, Draw
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
+from warpsmith.domain.jobs.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.verify.arranged import arranged_pieces
 from warpsmith.verify.dtypes import narrowed, numpy_dtype, reference_dtype, widened
 from warpsmith.verify.input_families import applied

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.kept_elements import KeptPlan, index_names
-from warpsmith.domain.plan import BufferPlan, WorkloadPlan
+from warpsmith.domain.jobs.kept_elements import KeptPlan, index_names
+from warpsmith.domain.jobs.plan import BufferPlan, WorkloadPlan
 from warpsmith.errors import ExpressionError
-from warpsmith.search.array_expressions import ArrayWalker
+from warpsmith.search.spaces.array_expressions import ArrayWalker
 from warpsmith.verify.checked_ranges import sample_ranges
 from warpsmith.verify.inputs import draw_buffer
 from warpsmith.verify.run_report import Array, Ranges, RunReport

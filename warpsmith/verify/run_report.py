@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.plan import TimingSamples, WorkloadPlan
+from warpsmith.domain.jobs.plan import TimingSamples, WorkloadPlan
 
 Array = NDArray[np.generic]
 Ranges = Sequence[tuple[int, int]]

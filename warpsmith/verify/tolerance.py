@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.argument import Role
+from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import Tolerance
-from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
+from warpsmith.domain.jobs.job import Tolerance
+from warpsmith.domain.jobs.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.verify.compare import root_mean_square
 from warpsmith.verify.dtypes import epsilon, widened
 from warpsmith.verify.in_spans import pieces

@@ -10,9 +10,9 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.draw import Distribution
+from warpsmith.domain.arguments.draw import Distribution
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.plan import BufferPlan
+from warpsmith.domain.jobs.plan import BufferPlan
 from warpsmith.verify.dtypes import narrowed
 
 Array = NDArray[np.generic]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from warpsmith.errors import InvalidInput
-from warpsmith.webhooks.addresses import Allowed
+from warpsmith.system.addresses import Allowed
 from warpsmith.webhooks.target import Resolver, Target, checked_addresses, parse_target, resolve
 
 TIMEOUT_S = 10.0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from warpsmith.errors import InvalidInput
-from warpsmith.webhooks.addresses import Allowed
+from warpsmith.system.addresses import Allowed
 
 Resolver = Callable[[str, int], Sequence[str]]
 """The addresses of a host, for a port; raises OSError if there are none."""

@@ -6,27 +6,27 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from agents.context import StepContext
-from agents.external import NotYet, Question
-from agents.model_budget import Cost
-from agents.steps import Panel, run_step
-from db.earlier_lessons import earlier_lessons
+from agents.providers.external import NotYet, Question
+from agents.providers.model_budget import Cost
+from agents.providers.steps import Panel, run_step
 from db.engine import now
-from db.lease import Lease
+from db.queue.lease import Lease
 from db.repositories.agent_requests import OPEN, AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.candidates import CandidateRepository
 from db.repositories.device_waits import WaitRepository
 from db.repositories.jobs import JobRepository
-from db.snapshot import elapsed_s
-from db.step_facts import step_facts
 from db.tables import TaskRow
+from db.views.earlier_lessons import earlier_lessons
+from db.views.snapshot import elapsed_s
+from db.views.step_facts import step_facts
+from warpsmith.system.whereabouts import HERE
 from warpsmith.tuning.decisions.time_budget import search_s
 from warpsmith.tuning.step_facts import Earlier
 from warpsmith.tuning.tasks import StepPayload, StepResult
-from warpsmith.whereabouts import HERE
-from worker.process_context import Context
-from worker.step_ports import JobPurse, StepMailbox
+from worker.device.process_context import Context
 from worker.works.outcome import Done, Parked
+from worker.works.step_ports import JobPurse, StepMailbox
 
 STEP_SHARE = 0.5
 """Share of the seconds a job has left that one agent step may take."""

@@ -2,18 +2,18 @@
 
 import time
 
-from db.lease import Lease
+from db.queue.lease import Lease
 from db.repositories.jobs import JobRepository
 from db.tables import TaskRow
-from warpsmith.domain.memory import check_memory
+from warpsmith.domain.jobs.memory import check_memory
 from warpsmith.errors import InvalidInput
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.objective import times_us
 from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.tuning.timing.hardware_counters import counters_of
-from worker.device_setup import open_session
-from worker.device_wait import Hold
-from worker.process_context import Context
+from worker.device.device_setup import open_session
+from worker.device.device_wait import Hold
+from worker.device.process_context import Context
 from worker.works.outcome import Done, job_of
 
 

@@ -1,12 +1,12 @@
 """The task `check_cases`: a tester's cases, tried on the user's kernel."""
 
-from db.lease import Lease
+from db.queue.lease import Lease
 from db.tables import TaskRow
 from warpsmith.tuning.checks.tester_cases import check_proposals
 from warpsmith.tuning.tasks import CasesPayload
-from worker.device_setup import open_session
-from worker.device_wait import Hold
-from worker.process_context import Context
+from worker.device.device_setup import open_session
+from worker.device.device_wait import Hold
+from worker.device.process_context import Context
 from worker.works.outcome import Done, baseline_of, job_of
 
 

@@ -7,9 +7,9 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from db.repositories.jobs import JobRepository
-from db.snapshot import job_baseline
 from db.tables import TaskRow
-from warpsmith.domain.job import Job
+from db.views.snapshot import job_baseline
+from warpsmith.domain.jobs.job import Job
 from warpsmith.tuning.tasks import JobBaseline, Result
 
 

@@ -1,15 +1,15 @@
 """The task `profile`: hardware counters of a candidate's best configuration."""
 
-from db.lease import Lease
+from db.queue.lease import Lease
 from db.repositories.candidates import CandidateRepository
 from db.repositories.trials import TrialRepository
 from db.tables import TaskRow
 from warpsmith.tuning.analysis.search_facts import best_of
 from warpsmith.tuning.tasks import ProfilePayload, ProfileResult
 from warpsmith.tuning.timing.hardware_counters import counters_of
-from worker.device_setup import open_session
-from worker.device_wait import Hold
-from worker.process_context import Context
+from worker.device.device_setup import open_session
+from worker.device.device_wait import Hold
+from worker.device.process_context import Context
 from worker.works.outcome import Done, job_of
 
 

@@ -6,30 +6,30 @@ from datetime import datetime
 from functools import partial
 
 from db.engine import now
-from db.lease import Lease
-from db.proposal_pool import ProposalPool, SearchSlice
+from db.queue.lease import Lease
+from db.queue.trial_sink import DatabaseSink
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.search_histories import FinishedCounts, HistoryRepository, Told
 from db.repositories.trials import TrialRepository
-from db.shared_search import SharedSearcher
-from db.snapshot import elapsed_s
+from db.search.proposal_pool import ProposalPool, SearchSlice
+from db.search.shared_search import SharedSearcher
 from db.tables import CandidateRow, TaskRow
-from db.trial_sink import DatabaseSink
-from warpsmith.domain.job import Job, Metric
-from warpsmith.domain.outcome import Measured
-from warpsmith.domain.space import Configuration
+from db.views.snapshot import elapsed_s
+from warpsmith.domain.jobs.job import Job, Metric
+from warpsmith.domain.templates.outcome import Measured
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.tuning.decisions.time_budget import search_s
 from warpsmith.tuning.ports import Searcher
 from warpsmith.tuning.tasks import JobBaseline, SlicePayload, SliceResult
 from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice
-from worker.device_setup import Search, open_session
-from worker.device_wait import Hold
-from worker.earlier_winners import earlier_starts
-from worker.process_context import Context
-from worker.stored_study import export_later
-from worker.trial_reuse import adopt_known
+from worker.device.device_setup import Search, open_session
+from worker.device.device_wait import Hold
+from worker.device.process_context import Context
+from worker.works.earlier_winners import earlier_starts
 from worker.works.outcome import Done, baseline_of, job_of
+from worker.works.stored_study import export_later
+from worker.works.trial_reuse import adopt_known
 
 MOST_EARLIER = 200
 """Limit on the latest outcomes of earlier slices from which a slice learns."""

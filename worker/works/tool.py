@@ -1,21 +1,21 @@
 """The task `tool`: tools used on a device for an agent that has not answered yet."""
 
 from agents.context import StepContext
-from agents.role_inputs import facts
+from agents.questions.role_inputs import facts
 from agents.rules.conclusions import profile as concluded
-from db.lease import Lease
+from db.queue.lease import Lease
 from db.repositories.tasks import TaskRepository
 from db.tables import TaskRow
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Measured
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.outcome import Measured
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import Template
 from warpsmith.tuning.tasks import Counters, JobBaseline, StepResult, ToolPayload
 from warpsmith.tuning.tools.profile import Interpret
 from warpsmith.tuning.tools.use import use
-from worker.device_setup import open_session
-from worker.device_wait import Hold
-from worker.process_context import Context
+from worker.device.device_setup import open_session
+from worker.device.device_wait import Hold
+from worker.device.process_context import Context
 from worker.works.outcome import Done, baseline_of, job_of
 
 

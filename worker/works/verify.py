@@ -4,22 +4,22 @@ import heapq
 import itertools
 from collections.abc import Iterable
 
-from db.lease import Lease
+from db.queue.lease import Lease
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.trials import TrialRepository
 from db.tables import CandidateRow, TaskRow, TrialRow
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Measured
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.outcome import Measured
+from warpsmith.system.whereabouts import HERE
 from warpsmith.tuning.objective import costs
 from warpsmith.tuning.tasks import VerifyPayload
 from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
-from warpsmith.whereabouts import HERE
-from worker.device_setup import hold_device
-from worker.device_wait import Hold
-from worker.process_context import Context
-from worker.stored_study import export_study
+from worker.device.device_setup import hold_device
+from worker.device.device_wait import Hold
+from worker.device.process_context import Context
 from worker.works.outcome import Done, baseline_of, job_of
+from worker.works.stored_study import export_study
 
 FINALISTS = 8
 """Limit on the best trials per workload that may be measured again; more than are ever needed."""

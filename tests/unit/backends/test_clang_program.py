@@ -8,9 +8,9 @@ import pytest
 
 from scripts.clang import CLANG
 from testbed.clang import PACKAGES, clang_path
-from warpsmith.backends.hip.clang_program import ADVICE, find_clang
-from warpsmith.backends.hip.rocm_paths import device_library, rocm_headers, rocm_roots
 from warpsmith.errors import Unavailable
+from warpsmith.extensions.hip.clang_program import ADVICE, find_clang
+from warpsmith.extensions.hip.rocm_paths import device_library, rocm_headers, rocm_roots
 
 
 def program(path: Path, knows: str, linker: str = "/usr/bin/lld") -> Path:

@@ -1,6 +1,6 @@
 """Deadlines of compilations that follow those before them."""
 
-from warpsmith.sandbox.compile_deadlines import ENOUGH, LEAST_S, RATIO, TEMPLATES, Patience
+from warpsmith.sandbox.hosts.compile_deadlines import ENOUGH, LEAST_S, RATIO, TEMPLATES, Patience
 
 
 def told(*seconds: float, most_s: float = 60.0) -> Patience:

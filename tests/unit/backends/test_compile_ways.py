@@ -7,10 +7,10 @@ import pytest
 from testbed.deadlines import HANGS_S
 from tests.sandbox.kernels import CUDA_DEVICE, kernel
 from warpsmith.domain.device import Backend
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.sandbox import CompilePool
-from warpsmith.sandbox.compile_ways import FUTILE, TEMPLATES, Ways
+from warpsmith.sandbox.hosts.compile_ways import FUTILE, TEMPLATES, Ways
 
 
 def test_an_unknown_template_begins_with_the_first_way() -> None:

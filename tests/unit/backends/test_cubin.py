@@ -14,9 +14,9 @@ from warpsmith.backends.binaries.cubin import read_cubin
 from warpsmith.backends.binaries.ptx_names import never_named
 from warpsmith.backends.cuda.compile import compile_cuda
 from warpsmith.domain.device import Backend
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.sandbox import CompilePool
-from warpsmith.tuning.session.output_checks import kept_variables, undeclared_globals
+from warpsmith.tuning.outputs.output_checks import kept_variables, undeclared_globals
 
 SOURCE = """
 __device__ int zeroed[4];

@@ -15,21 +15,21 @@ from warpsmith.backends.base import Array, Bound, CompileRequest, Memory, Packed
 from warpsmith.backends.cuda.arguments import parameter_buffer, parameter_mismatch, parameter_places
 from warpsmith.backends.cuda.compile import compile_cuda
 from warpsmith.backends.cuda.program import CudaFunction
-from warpsmith.domain.by_value_plan import Parameter, parameters_of
+from warpsmith.domain.arguments.field import Field
+from warpsmith.domain.arguments.layout import struct_extent
 from warpsmith.domain.device import Backend
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.field import Field
-from warpsmith.domain.job import Job
-from warpsmith.domain.kernel import Kernel
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.layout import struct_extent
-from warpsmith.domain.layout_checks import layout_checks
-from warpsmith.domain.memory import GuardZones
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import BufferPlan, Compiled, plan_workload
-from warpsmith.sandbox.binding import AddressTables, bind
-from warpsmith.sandbox.buffers import WorkloadBuffers
-from warpsmith.sandbox.rotation import Pair
+from warpsmith.domain.jobs.by_value_plan import Parameter, parameters_of
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.layout_checks import layout_checks
+from warpsmith.domain.jobs.memory import GuardZones
+from warpsmith.domain.jobs.plan import BufferPlan, Compiled, plan_workload
+from warpsmith.domain.kernels.kernel import Kernel
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.sandbox.memory.binding import AddressTables, bind
+from warpsmith.sandbox.memory.buffers import WorkloadBuffers
+from warpsmith.sandbox.memory.rotation import Pair
 from warpsmith.testing.jobs import DEVICE
 from warpsmith.verify.dtypes import numpy_dtype
 

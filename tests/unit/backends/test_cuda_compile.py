@@ -12,8 +12,8 @@ from warpsmith.backends.cuda import compile as cuda_compile
 from warpsmith.backends.cuda.compile import compile_cuda
 from warpsmith.backends.cuda.nvrtc import compile_nvrtc
 from warpsmith.domain.device import Backend
-from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected, Stage
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import MAX_LOG_CHARACTERS, Rejected, Stage
 
 COMPILERS = ("nvrtc", "nvcc") if shutil.which("nvcc") else ("nvrtc",)
 TEMPLATED = """

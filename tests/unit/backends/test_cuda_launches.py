@@ -10,10 +10,10 @@ from warpsmith.backends.base import Repeats, Watch
 from warpsmith.backends.cuda.device import CudaDevice
 from warpsmith.backends.cuda.program import CudaProgram
 from warpsmith.backends.graph_timed_device import LONG_SAMPLE_US, launches_of_graph
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.memory import DISTINCT_VARIANTS
-from warpsmith.domain.plan import STEADY_LAUNCH_US
-from warpsmith.sandbox.rotation import Pair, rotation
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.memory import DISTINCT_VARIANTS
+from warpsmith.domain.jobs.plan import STEADY_LAUNCH_US
+from warpsmith.sandbox.memory.rotation import Pair, rotation
 
 
 @pytest.mark.parametrize(

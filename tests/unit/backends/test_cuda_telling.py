@@ -12,7 +12,7 @@ from warpsmith.backends.telling import nvrtc_elsewhere
 from warpsmith.backends.telling.elsewhere import WORDS, Place, of_no_place
 from warpsmith.backends.telling.filter import included, may_tell
 from warpsmith.domain.device import Backend
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.source_text import code_of
 
 SCALE = "y[i] = 2.0f * x[i];"

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from tests.unit.backends.test_cuda_arguments import Stretch, host
-from warpsmith.domain.argument import Role
-from warpsmith.domain.draw import Distribution, Draw
+from warpsmith.domain.arguments.argument import Role
+from warpsmith.domain.arguments.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import CacheState
-from warpsmith.domain.memory import GuardZones
-from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
-from warpsmith.sandbox.buffers import WorkloadBuffers
+from warpsmith.domain.jobs.job import CacheState
+from warpsmith.domain.jobs.memory import GuardZones
+from warpsmith.domain.jobs.plan import BufferPlan, Family, WorkloadPlan
+from warpsmith.sandbox.memory.buffers import WorkloadBuffers
 from warpsmith.verify.inputs import POOL_ELEMENTS, TILE_ELEMENTS, draw_buffer, tiles_of
 
 GUARD = 64

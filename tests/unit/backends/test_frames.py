@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from testbed.deadlines import stretched
 from testbed.repetitions import examples
 from warpsmith.errors import ChildDied
-from warpsmith.sandbox.frames import MAX_BLOB_BYTES, MAX_BLOBS, MAX_HEADER_BYTES, Channel
+from warpsmith.sandbox.transport.frames import MAX_BLOB_BYTES, MAX_BLOBS, MAX_HEADER_BYTES, Channel
 
 LIMIT = 1 << 20
 LENGTH = struct.Struct(">I")

@@ -21,14 +21,14 @@ from testbed.hip_python.in_memory import InMemoryHip, Kernel
 from testbed.hip_python.interface import hipDeviceAttribute_t, hipError_t
 from warpsmith.backends.base import Bound, CompileRequest, DeviceFault, LaunchRefused, Packed, Repeats
 from warpsmith.backends.cuda.compile import compile_cuda
-from warpsmith.backends.hip import backend as hip
-from warpsmith.backends.hip.device import HipDevice
-from warpsmith.backends.hip.probe import device_info
 from warpsmith.domain.device import Backend
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.outcome import CompileFacts
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import CompileFacts
 from warpsmith.errors import Unavailable
+from warpsmith.extensions.hip import backend as hip
+from warpsmith.extensions.hip.device import HipDevice
+from warpsmith.extensions.hip.probe import device_info
 from warpsmith.testing.backend_contract import CountingWatch
 
 ONE = LaunchSize((1, 1, 1), (64, 1, 1))

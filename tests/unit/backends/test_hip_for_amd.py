@@ -9,14 +9,14 @@ from testbed.deadlines import HANGS_S
 from testbed.servers import give_up
 from tests.sandbox.kernels import kernel
 from warpsmith.backends.binaries.amd_code_object import read_code_object
-from warpsmith.backends.hip.clang_program import find_clang
-from warpsmith.backends.hip.rocm_paths import device_library
-from warpsmith.cli.absent_devices import any_amd_device
+from warpsmith.device_checks.absent_devices import any_amd_device
 from warpsmith.domain.device import Backend
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.errors import Unavailable
-from warpsmith.sandbox.compile_host import CompilePool
+from warpsmith.extensions.hip.clang_program import find_clang
+from warpsmith.extensions.hip.rocm_paths import device_library
+from warpsmith.sandbox.hosts.compile_host import CompilePool
 
 ADD = """__global__ void f(const float* x, float* y, const int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;

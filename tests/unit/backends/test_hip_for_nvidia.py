@@ -6,11 +6,11 @@ import pytest
 
 from testbed.deadlines import HANGS_S
 from tests.sandbox.kernels import CUDA_DEVICE, kernel
-from warpsmith.backends.hip.include import RUNTIME
 from warpsmith.domain.device import Backend
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled
-from warpsmith.sandbox.compile_host import CompilePool
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.extensions.hip.include import RUNTIME
+from warpsmith.sandbox.hosts.compile_host import CompilePool
 
 VECTORS = """#include <hip/hip_runtime.h>
 __global__ void f(const float* x, float* y, const int n) {

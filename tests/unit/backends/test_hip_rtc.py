@@ -11,13 +11,13 @@ import pytest
 from testbed.hip_python import interface
 from warpsmith.backends.base import CompileRequest
 from warpsmith.backends.binaries.amd_code_object import AmdKernel, CodeObject
-from warpsmith.backends.hip import clang as hip_clang
-from warpsmith.backends.hip import rtc as hip_rtc
-from warpsmith.domain.by_value_plan import Parameter
 from warpsmith.domain.device import Backend
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.jobs.by_value_plan import Parameter
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.errors import Unavailable
+from warpsmith.extensions.hip import clang as hip_clang
+from warpsmith.extensions.hip import rtc as hip_rtc
 
 LOWERED = "_Z5scaleIfEvPT_"
 

@@ -8,11 +8,11 @@ import pytest
 from testbed.clang import clang_path
 from testbed.deadlines import HANGS_S
 from tests.sandbox.kernels import ARGUMENTS, CUDA_DEVICE, kernel
-from warpsmith.cli.absent_devices import any_amd_device
+from warpsmith.device_checks.absent_devices import any_amd_device
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled
-from warpsmith.sandbox.compile_host import CompilePool
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.sandbox.hosts.compile_host import CompilePool
 
 TEXT = """struct Scale { float by; int from; double last; };
 __global__ void f(const float* x, float* y, int n, Scale scale) {

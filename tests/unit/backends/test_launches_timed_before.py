@@ -6,12 +6,12 @@ from typing import Any, cast
 import pytest
 
 from warpsmith.backends.base import Repeats
-from warpsmith.domain.job import CacheState
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.plan import LONG_LAUNCH_US, STEADY_LAUNCH_US, TimingPlan, WorkloadPlan
-from warpsmith.sandbox.device_child import _Server
-from warpsmith.sandbox.messages import case_to_json, size_to_json, timing_to_json
-from warpsmith.sandbox.rotation import rotation
+from warpsmith.domain.jobs.job import CacheState
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import LONG_LAUNCH_US, STEADY_LAUNCH_US, TimingPlan, WorkloadPlan
+from warpsmith.sandbox.children.device_child import _Server
+from warpsmith.sandbox.memory.rotation import rotation
+from warpsmith.sandbox.transport.messages import case_to_json, size_to_json, timing_to_json
 
 PLAN = WorkloadPlan("n", seed=1, arguments=())
 SIZE = LaunchSize(grid=(1, 1, 1), block=(1, 1, 1), shared_bytes=0)

@@ -11,8 +11,8 @@ from warpsmith.backends.cuda.compile import compile_cuda
 from warpsmith.backends.cuda.nvrtc import HEADERS
 from warpsmith.backends.cuda.toolkit import toolkit_includes
 from warpsmith.domain.device import Backend
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected
 
 needs_nvcc = pytest.mark.skipif(not shutil.which("nvcc"), reason="compares NVRTC with nvcc")
 STANDARD = sorted(

@@ -7,13 +7,13 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from warpsmith.domain.job import CacheState
-from warpsmith.domain.memory import DISTINCT_VARIANTS
-from warpsmith.domain.plan import TimingPlan
-from warpsmith.sandbox.rotation import Pair, left_behind, rotation, walked
-from warpsmith.sandbox.spoiling import poison_word, spoil
-from warpsmith.sandbox.symbols import Symbols
-from warpsmith.sandbox.timed_launch_check import TimedWatch
+from warpsmith.domain.jobs.job import CacheState
+from warpsmith.domain.jobs.memory import DISTINCT_VARIANTS
+from warpsmith.domain.jobs.plan import TimingPlan
+from warpsmith.sandbox.children.timed_launch_check import TimedWatch
+from warpsmith.sandbox.memory.rotation import Pair, left_behind, rotation, walked
+from warpsmith.sandbox.memory.spoiling import poison_word, spoil
+from warpsmith.sandbox.memory.symbols import Symbols
 
 
 @pytest.mark.parametrize("sets", [2, 4, 6, 10, 52, 64])

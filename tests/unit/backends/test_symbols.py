@@ -15,13 +15,20 @@ from warpsmith.backends.binaries.cubin import read_cubin, variable_named
 from warpsmith.backends.cuda.compile import compile_cuda
 from warpsmith.backends.cuda.program import CudaProgram
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import CacheState, Job
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.plan import Compiled, Family, TimedCheck, TimingPlan, WorkloadPlan, plan_workload
-from warpsmith.sandbox.device_child import _Server
-from warpsmith.sandbox.messages import plan_to_json, size_to_json, timing_to_json
-from warpsmith.sandbox.reference_arrays import HostArrays
-from warpsmith.sandbox.reference_child import _compute
+from warpsmith.domain.jobs.job import CacheState, Job
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import (
+    Compiled,
+    Family,
+    TimedCheck,
+    TimingPlan,
+    WorkloadPlan,
+    plan_workload,
+)
+from warpsmith.sandbox.children.device_child import _Server
+from warpsmith.sandbox.children.reference_child import _compute
+from warpsmith.sandbox.memory.reference_arrays import HostArrays
+from warpsmith.sandbox.transport.messages import plan_to_json, size_to_json, timing_to_json
 from warpsmith.verify.inputs import draw_inputs
 
 SIZE = LaunchSize((8, 1, 1), (128, 1, 1))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from warpsmith.backends.triton.module import NotSelfContained, kernel_module
+from warpsmith.extensions.triton.backend.module import NotSelfContained, kernel_module
 
 FILE = """import os
 import torch

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from warpsmith.sandbox import compile_host
+from warpsmith.sandbox.hosts import compile_host
 
 Key = tuple[int, float, tuple[tuple[str, Path], ...]]
 

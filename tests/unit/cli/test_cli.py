@@ -18,8 +18,8 @@ from testbed.deadlines import HANGS_S
 from testbed.servers import free_port
 from testbed.stages import HOSTILE, ended
 from warpsmith.cli import main
-from warpsmith.client import Client
-from warpsmith.domain.job import NumpyReference
+from warpsmith.domain.jobs.job import NumpyReference
+from warpsmith.extensions.clients.client import Client
 from warpsmith.http_models import JobResult, JobStatus, WorkerList
 from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from db import reachable
+from db.admin import reachable
 from testbed.deadlines import HANGS_S
 from testbed.servers import free_port
 from warpsmith import extras
@@ -21,7 +21,7 @@ from warpsmith.cli.installation_checks import installation_checks
 from warpsmith.domain.device import Backend
 from warpsmith.errors import ChildDied, Unavailable
 from warpsmith.report.safe_console import SafeConsole
-from warpsmith.sandbox.device_host import Probe
+from warpsmith.sandbox.hosts.device_host import Probe
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE
 

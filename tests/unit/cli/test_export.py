@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.test_shape_lookup import tuned
-from warpsmith.cli.export import export
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.launch_size import evaluated_launch
+from warpsmith.domain.jobs.launch_size import evaluated_launch
 from warpsmith.errors import ExpressionError, InvalidInput
-from warpsmith.exports.c_expressions import c_text
-from warpsmith.exports.write import Wanted, write_export
+from warpsmith.extensions.exports.c_expressions import c_text
+from warpsmith.extensions.exports.command import export
+from warpsmith.extensions.exports.write import Wanted, write_export
 from warpsmith.report.shape_lookup import Lookup
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.test_init_command import ran
-from warpsmith.cli.init import Wanted, skeleton
-from warpsmith.job_filling.contracts import FillReply
-from warpsmith.job_filling.filled import filled, open_lines
-from warpsmith.jobfile import JobFile
+from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
+from warpsmith.extensions.scaffold.filled import filled, open_lines
+from warpsmith.job_files.filling_contracts import FillReply
+from warpsmith.job_files.jobfile import JobFile
 
 SOURCE = """typedef struct { int first; float gain; } Setup;
 __kernel void scale(__global const float* x, __global float* y, Setup s, float a, int n) {

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.cli.first_job_mistakes import JOB, MISTAKES, SOURCE, SOURCE_NAME, Mistake
 from warpsmith.cli.validate import Report, Wishes, validate
 from warpsmith.domain.device import Backend
-from warpsmith.sandbox.device_host import Probe, probe_devices
+from warpsmith.sandbox.hosts.device_host import Probe, probe_devices
 from warpsmith.settings import Settings
 
 MEMORY_BYTES = 8 * 10**9

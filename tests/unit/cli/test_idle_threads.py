@@ -5,9 +5,9 @@ import re
 import pytest
 
 from tests.unit.cli.test_job_checks import N, X, Y, job_of
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
+from warpsmith.extensions.scaffold.source_checks.idle_threads import idle_threads
 from warpsmith.job_checks.all_findings import known_findings
-from warpsmith.job_checks.idle_threads import idle_threads
 from warpsmith.settings import Settings
 from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import scale_job

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from warpsmith.cli.compile_check import Compiler
-from warpsmith.cli.init import Wanted
-from warpsmith.cli.init_trials import tried_skeleton
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled
-from warpsmith.jobfile import JobFile
+from warpsmith.device_checks.compile_check import Compiler
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.extensions.scaffold.command.init import Wanted
+from warpsmith.extensions.scaffold.command.init_trials import tried_skeleton
+from warpsmith.job_files.jobfile import JobFile
 from warpsmith.settings import Settings
 
 SETTINGS = Settings(_env_file=None)

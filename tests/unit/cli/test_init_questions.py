@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from testbed.deadlines import HANGS_S
-from warpsmith.cli.questions import answered
+from warpsmith.extensions.scaffold.command.questions import answered
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCE = """__kernel void scale(__global const float* x, __global float* y, float a, int n) {

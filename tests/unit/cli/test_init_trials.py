@@ -6,10 +6,10 @@ import pytest
 
 from tests.unit.rewrite.test_init import written
 from warpsmith.backends.cuda.toolkit import cccl_version
-from warpsmith.cli.compile_check import Compiler
-from warpsmith.cli.init import Wanted
-from warpsmith.cli.init_trials import tried_skeleton
 from warpsmith.cli.validate import Report, Wishes, validate
+from warpsmith.device_checks.compile_check import Compiler
+from warpsmith.extensions.scaffold.command.init import Wanted
+from warpsmith.extensions.scaffold.command.init_trials import tried_skeleton
 from warpsmith.settings import Settings
 
 SETTINGS = Settings(_env_file=None)

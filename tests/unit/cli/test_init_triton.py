@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from tests.unit.cli.test_init_command import ran
-from warpsmith.cli.triton_skeleton import triton_skeleton
 from warpsmith.errors import InvalidInput
+from warpsmith.extensions.triton.scaffold import triton_skeleton
 
 ROWS = """
 import torch

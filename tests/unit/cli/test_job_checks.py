@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from testbed.example_jobs import EXAMPLES
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
+from warpsmith.extensions.scaffold.source_checks.launch import launch_findings
+from warpsmith.extensions.scaffold.source_checks.signature import signature_findings
 from warpsmith.job_checks.all_findings import known_findings, unfinished_lines
-from warpsmith.job_checks.finding import Finding
-from warpsmith.job_checks.launch import launch_findings
-from warpsmith.job_checks.signature import signature_findings
-from warpsmith.jobfile import load_job
+from warpsmith.job_files.finding import Finding
+from warpsmith.job_files.jobfile import load_job
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE, scale_job
 

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from warpsmith.errors import InvalidInput
-from warpsmith.job_lines import JobLines
-from warpsmith.jobfile import InvalidJob, JobFile, load_job
+from warpsmith.job_files.job_lines import JobLines
+from warpsmith.job_files.jobfile import InvalidJob, JobFile, load_job
 from warpsmith.testing.jobs import scale_job
 
 TEXT = """\

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from warpsmith.domain.kernel import MAX_SOURCE_BYTES
+from warpsmith.domain.kernels.kernel import MAX_SOURCE_BYTES
 from warpsmith.domain.plain_data import MAX_VALUES
 from warpsmith.errors import InvalidInput
-from warpsmith.jobfile import JobFile, load_job, parse_job
+from warpsmith.job_files.jobfile import JobFile, load_job, parse_job
 from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
 
 FIELDS: dict[str, Any] = scale_job().model_dump(mode="json", exclude_unset=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.test_init_command import ran
-from warpsmith.cli import kernel_list
+from warpsmith.extensions.scaffold.command import kernel_list
 from warpsmith.testing.jobs import SCALE_SOURCE
 
 

@@ -11,11 +11,11 @@ import pytest
 import yaml
 
 from warpsmith.cli import main
-from warpsmith.cli import tune as tune_module
-from warpsmith.cli.interrupts import Interrupted
-from warpsmith.cli.out_folder import require_folder
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput
+from warpsmith.extensions.clients.commands import tune as tune_module
+from warpsmith.extensions.clients.commands.interrupts import Interrupted
+from warpsmith.extensions.clients.commands.out_folder import require_folder
 from warpsmith.testing.jobs import scale_job
 
 Refused = Callable[..., str]
@@ -46,9 +46,9 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     def started(*_: object, **__: object) -> None:
         pytest.fail("it started before it looked at --out")
 
-    monkeypatch.setattr("warpsmith.cli.tune.embedded_service", started)
-    monkeypatch.setattr("warpsmith.cli.result.connect", started)
-    monkeypatch.setattr("warpsmith.cli.export.connect", started)
+    monkeypatch.setattr("warpsmith.extensions.clients.commands.tune.embedded_service", started)
+    monkeypatch.setattr("warpsmith.extensions.clients.commands.result.connect", started)
+    monkeypatch.setattr("warpsmith.extensions.exports.command.connect", started)
 
 
 @pytest.mark.usefixtures("nothing_starts")

@@ -15,8 +15,8 @@ from tests.api.jobs import body
 from warpsmith import logs
 from warpsmith.cli.app import main
 from warpsmith.cli.output import echo
-from warpsmith.printable import one_line, printable
 from warpsmith.report.safe_console import SafeConsole
+from warpsmith.system.printable import one_line, printable
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eabc"
 """Sets the title, clears the screen, turns red, and turns the direction of writing."""

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from testbed.deadlines import HANGS_S
-from warpsmith.quick_imports import without_collector
+from warpsmith.processes.quick_imports import without_collector
 
 
 @pytest.mark.parametrize("enabled", [True, False])

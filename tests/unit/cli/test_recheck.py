@@ -3,8 +3,8 @@
 import pytest
 
 from tests.unit.cli.test_report import comparison, entry, result
-from warpsmith.domain.outcome import Verdict
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.templates.outcome import Verdict
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.errors import InvalidInput
 from warpsmith.report.recheck import LABEL, MORE_TRIALS, changes, environment_lines, recheck_job
 

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from testbed.rows import measured, rejected
 from warpsmith.domain.device import Backend
-from warpsmith.domain.outcome import (
+from warpsmith.domain.state import CandidateState, JobState, TrialState
+from warpsmith.domain.templates.outcome import (
     Comparison,
     Conditions,
     Interval,
@@ -19,9 +20,8 @@ from warpsmith.domain.outcome import (
     Rejected,
     Verdict,
 )
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.state import CandidateState, JobState, TrialState
-from warpsmith.domain.template import AppliedRule
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import AppliedRule
 from warpsmith.http_models import CandidateView, DispatchEntry, JobResult, RejectionCount, TrialView
 from warpsmith.report.bundle import read_result, read_trials, report_html, write_bundle
 from warpsmith.report.evidence import counter_rows, evidence_rows

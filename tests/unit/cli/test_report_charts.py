@@ -13,16 +13,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from testbed.rows import cut_short, measured, rejected
 from tests.unit.cli.test_report import HOSTILE, Page, result, trials
 from warpsmith.chart_models import JobSeconds, JobStage, StageSeconds
-from warpsmith.domain.outcome import Outcome
-from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import TrialState
+from warpsmith.domain.templates.outcome import Outcome
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.http_models import TrialView
-from warpsmith.printable import one_line
 from warpsmith.report.bundle import report_html
 from warpsmith.report.formats import FILTERS
 from warpsmith.report.job_charts import SCRIPTS, content_policy, kept_trials, part
 from warpsmith.report.parts import FOLDER
 from warpsmith.report.progress_curve import MANY, progress_svg
+from warpsmith.system.printable import one_line
 from warpsmith.tuning.analysis.parameter_importance import Effect, Interaction
 from warpsmith.tuning.analysis.search_facts import Facts, KernelFacts, WorkloadFacts
 

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.test_report import entry, rendered, result
-from warpsmith.domain.outcome import TimeSummary, WorkloadTiming
 from warpsmith.domain.reason import Reason, ReasonCode
-from warpsmith.domain.space import Configuration, Parameter, Space
 from warpsmith.domain.state import JobState
-from warpsmith.domain.template import AppliedRule
+from warpsmith.domain.templates.outcome import TimeSummary, WorkloadTiming
+from warpsmith.domain.templates.space import Configuration, Parameter, Space
+from warpsmith.domain.templates.template import AppliedRule
 from warpsmith.http_models import JobResult
 from warpsmith.report.bundle import report_html
 from warpsmith.report.tables import baseline_table, comparison_table, reason_lines

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.test_report import entry, result
-from warpsmith.domain.argument import Argument, Role
+from warpsmith.domain.arguments.argument import Argument, Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.outcome import CheckedShape
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.templates.outcome import CheckedShape
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.errors import ExpressionError
 from warpsmith.http_models import JobResult
 from warpsmith.report.bundle import write_bundle

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from warpsmith import stop_children
 from warpsmith.errors import LeaseLost
+from warpsmith.processes import stop_children
 
 
 class Running:

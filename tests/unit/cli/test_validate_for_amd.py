@@ -9,16 +9,16 @@ import pytest
 from testbed.clang import ADVICE, clang_path
 from testbed.servers import give_up
 from tests.unit.cli.test_validate import CUDA_SOURCE, FIELDS, ran, written
-from warpsmith.cli.absent_devices import absent_device, any_amd_device
+from warpsmith.device_checks.absent_devices import absent_device, any_amd_device
 from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.launch import Launch
-from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.outcome import CompileFacts
-from warpsmith.domain.space import Space
-from warpsmith.domain.template import Template
-from warpsmith.search.feasible_set import enumerate_space
-from warpsmith.search.launch_prior import IDLE_LANES, launched
+from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.kernels.launch import Launch
+from warpsmith.domain.templates.outcome import CompileFacts
+from warpsmith.domain.templates.space import Space
+from warpsmith.domain.templates.template import Template
+from warpsmith.search.spaces.feasible_set import enumerate_space
+from warpsmith.search.spaces.launch_prior import IDLE_LANES, launched
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.analysis.search_facts import occupancy_of
 

@@ -7,8 +7,10 @@ import pytest
 from pydantic import ValidationError
 
 from tests.argument_jobs import ARGUMENTS, BUFFERS, FIELDS, every_kind
-from warpsmith.domain.argument import Argument, Role
-from warpsmith.domain.by_value_plan import (
+from warpsmith.domain.arguments.argument import Argument, Role
+from warpsmith.domain.dtype import Dtype
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.jobs.by_value_plan import (
     Address,
     PointerPlan,
     TablePlan,
@@ -16,16 +18,14 @@ from warpsmith.domain.by_value_plan import (
     given_values,
     number,
 )
-from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.expressions import Expression
-from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.memory import buffer_bytes
-from warpsmith.domain.plan import plan_workload
+from warpsmith.domain.jobs.job import Job, Workload
+from warpsmith.domain.jobs.memory import buffer_bytes
+from warpsmith.domain.jobs.plan import plan_workload
 from warpsmith.errors import ExpressionError
-from warpsmith.rewrite.templater import make_template
-from warpsmith.sandbox.messages import plan_from_json, plan_to_json
+from warpsmith.extensions.rules.templater import make_template
+from warpsmith.job_files.validation_errors import field_problems
+from warpsmith.sandbox.transport.messages import plan_from_json, plan_to_json
 from warpsmith.testing.jobs import scale_job
-from warpsmith.validation_errors import field_problems
 
 Fields = Mapping[str, Any]
 

@@ -1,6 +1,6 @@
 """Declined rules: how they are stored."""
 
-from warpsmith.domain.declined_rule import DeclineCode, DeclinedRule
+from warpsmith.domain.templates.declined_rule import DeclineCode, DeclinedRule
 
 RULE = DeclinedRule(rule="unroll", code=DeclineCode.FORM, reason="no loop: none", launch="launch 0 (k)")
 

@@ -10,13 +10,14 @@ from pydantic import TypeAdapter, ValidationError
 from warpsmith.domain.device import Backend
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT, Job, Tolerance, Workload
-from warpsmith.domain.kernel import Kernel
-from warpsmith.domain.launch_size import launch_size
+from warpsmith.domain.jobs.job import DEFAULT_TOLERANCES, EXACT, Job, Tolerance, Workload
+from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.jobs.plan import BufferPlan, CaseKey, ScalarPlan, plan_workload
+from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.domain.options import refused_options
-from warpsmith.domain.outcome import CutShort, Measured, Outcome, Rejected, Stage
-from warpsmith.domain.plan import BufferPlan, CaseKey, ScalarPlan, plan_workload
-from warpsmith.domain.space import (
+from warpsmith.domain.state import JOB_MOVES, JobState
+from warpsmith.domain.templates.outcome import CutShort, Measured, Outcome, Rejected, Stage
+from warpsmith.domain.templates.space import (
     Constraint,
     Parameter,
     ParameterValue,
@@ -25,10 +26,9 @@ from warpsmith.domain.space import (
     configuration_key,
     reserved,
 )
-from warpsmith.domain.state import JOB_MOVES, JobState
-from warpsmith.domain.template import Template, macro_text
+from warpsmith.domain.templates.template import Template, macro_text
 from warpsmith.errors import InvalidInput
-from warpsmith.jobfile import parse_job
+from warpsmith.job_files.jobfile import parse_job
 from warpsmith.testing.jobs import DEVICE, SCALE_SOURCE, scale_job
 
 FIELDS: dict[str, Any] = scale_job().model_dump(mode="json", exclude_unset=True)

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from warpsmith.domain.argument import Role
-from warpsmith.domain.draw import ARRANGED, MAX_FILE_BYTES, Distribution, Draw
+from warpsmith.domain.arguments.argument import Role
+from warpsmith.domain.arguments.draw import ARRANGED, MAX_FILE_BYTES, Distribution, Draw
+from warpsmith.domain.arguments.npy import parse_npy
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import Job
-from warpsmith.domain.npy import parse_npy
-from warpsmith.domain.plan import BufferPlan, Family, plan_workload
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.plan import BufferPlan, Family, plan_workload
 from warpsmith.errors import ExpressionError, InvalidInput
 from warpsmith.job_checks.service_limits import service_findings
-from warpsmith.jobfile import parse_job
-from warpsmith.sandbox.messages import plan_from_json, plan_to_json
+from warpsmith.job_files.jobfile import parse_job
+from warpsmith.sandbox.transport.messages import plan_from_json, plan_to_json
 from warpsmith.settings import Settings
 from warpsmith.verify import arranged
 from warpsmith.verify.inputs import draw_buffer

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from warpsmith.domain.argument import Role
-from warpsmith.domain.draw import Distribution, Draw
+from warpsmith.domain.arguments.argument import Role
+from warpsmith.domain.arguments.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT
-from warpsmith.domain.plan import BufferPlan, Family
+from warpsmith.domain.jobs.job import DEFAULT_TOLERANCES, EXACT
+from warpsmith.domain.jobs.plan import BufferPlan, Family
 from warpsmith.verify.compare import compare, passes
 from warpsmith.verify.dtypes import (
     as_wanted,

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import Tolerance
+from warpsmith.domain.jobs.job import Tolerance
 from warpsmith.verify import compare as comparison
 from warpsmith.verify import in_spans
 from warpsmith.verify.compare import Budget, compare, passes

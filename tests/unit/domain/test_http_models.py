@@ -14,9 +14,9 @@ from testbed.rows import measured, rejected
 from tests.unit.cli.test_report import BEST, result
 from warpsmith import http_models
 from warpsmith.domain.base import Frozen
-from warpsmith.domain.outcome import Stage
-from warpsmith.domain.space import ParameterValue
 from warpsmith.domain.state import JobState, TrialState
+from warpsmith.domain.templates.outcome import Stage
+from warpsmith.domain.templates.space import ParameterValue
 from warpsmith.http_models import (
     CandidateList,
     CandidateView,

@@ -9,7 +9,7 @@ import pytest
 
 from testbed.deadlines import HANGS_S
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import Tolerance
+from warpsmith.domain.jobs.job import Tolerance
 from warpsmith.verify import in_spans as module
 from warpsmith.verify.compare import Budget, compare, root_mean_square
 from warpsmith.verify.in_spans import in_spans, pieces

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from warpsmith.domain.argument import Role
+from warpsmith.domain.arguments.argument import Role
+from warpsmith.domain.arguments.draw import Distribution, Draw
 from warpsmith.domain.device import Ceilings
-from warpsmith.domain.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.job import CacheState, Job
-from warpsmith.domain.kept_elements import KeptPlan
-from warpsmith.domain.memory import job_bytes
-from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan, plan_workload
+from warpsmith.domain.jobs.job import CacheState, Job
+from warpsmith.domain.jobs.kept_elements import KeptPlan
+from warpsmith.domain.jobs.memory import job_bytes
+from warpsmith.domain.jobs.plan import BufferPlan, Family, WorkloadPlan, plan_workload
 from warpsmith.measure.roofline import floor_of
-from warpsmith.search.array_expressions import ArrayWalker
+from warpsmith.search.spaces.array_expressions import ArrayWalker
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.lessons.kernel_fingerprint import fingerprint
 from warpsmith.verify.inputs import draw_buffer

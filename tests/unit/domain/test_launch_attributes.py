@@ -7,9 +7,9 @@ from pydantic import ValidationError
 
 from tests.launch_attribute_jobs import CLUSTERED, COOPERATIVE, sharing
 from warpsmith.backends.replay import LIMITS
-from warpsmith.domain.launch_size import LaunchSize, evaluated
-from warpsmith.rewrite.templater import make_template
-from warpsmith.sandbox.messages import size_from_json, size_to_json
+from warpsmith.domain.jobs.launch_size import LaunchSize, evaluated
+from warpsmith.extensions.rules.templater import make_template
+from warpsmith.sandbox.transport.messages import size_from_json, size_to_json
 from warpsmith.tuning.session.launch_limits import beyond_limits
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.job import Job
-from warpsmith.domain.memory import all_bytes, buffer_bytes, check_memory, fitting, job_bytes
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.memory import all_bytes, buffer_bytes, check_memory, fitting, job_bytes
 from warpsmith.errors import InvalidInput
-from warpsmith.sandbox.confine import machine_memory
+from warpsmith.sandbox.confinement.confine import machine_memory
 from warpsmith.testing.jobs import DEVICE, scale_job
 
 GIB = 1 << 30

@@ -6,11 +6,11 @@ import pytest
 
 from testbed.job_in_memory import Rows
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.job import Budget
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.plan import Compiled, WorkloadPlan
-from warpsmith.domain.space import Constraint
+from warpsmith.domain.jobs.job import Budget
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import Compiled, WorkloadPlan
 from warpsmith.domain.state import JobState, TaskKind, TaskState
+from warpsmith.domain.templates.space import Constraint
 from warpsmith.errors import Unavailable
 from warpsmith.measure.ncu import COUNTERS, options, parse
 from warpsmith.testing.fakes import fake_ports

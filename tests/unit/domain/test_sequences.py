@@ -7,15 +7,15 @@ import pytest
 from tests.sequence_jobs import changed, row_sums
 from warpsmith.backends.base import LocalSlot, launches_of
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
-from warpsmith.domain.launch_size import evaluated
-from warpsmith.domain.memory import job_bytes
-from warpsmith.domain.outcome import CompileFacts, joined_facts
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.launch_size import evaluated
+from warpsmith.domain.jobs.memory import job_bytes
+from warpsmith.domain.templates.outcome import CompileFacts, joined_facts
+from warpsmith.domain.templates.template import Template
 from warpsmith.errors import InvalidInput
 from warpsmith.job_checks.all_findings import known_findings
-from warpsmith.jobfile import parse_job
-from warpsmith.sandbox.messages import size_from_json, size_to_json
+from warpsmith.job_files.jobfile import parse_job
+from warpsmith.sandbox.transport.messages import size_from_json, size_to_json
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.session.launch_limits import beyond_limits

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from warpsmith.domain.job import Tolerance
+from warpsmith.domain.jobs.job import Tolerance
 from warpsmith.errors import InvalidInput
-from warpsmith.jobfile import parse_job
+from warpsmith.job_files.jobfile import parse_job
 from warpsmith.testing.jobs import scale_job
 from warpsmith.verify.compare import Budget, allowed_misses, compare, misses, passes
 

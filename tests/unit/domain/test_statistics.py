@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warpsmith.domain.job import CacheState
-from warpsmith.domain.outcome import MIN_CLAIM, Interval, Verdict
+from warpsmith.domain.jobs.job import CacheState
+from warpsmith.domain.templates.outcome import MIN_CLAIM, Interval, Verdict
 from warpsmith.measure.protocol import SEARCH_SAMPLES, search_plan, winner_blocks
 from warpsmith.measure.statistics import (
     NOISY_WIDTH,

@@ -7,13 +7,13 @@ import pytest
 from pydantic import ValidationError
 
 from tests.symbol_jobs import ARGUMENTS, SOURCE, TAPS, blur_job
-from warpsmith.domain.draw import Distribution
-from warpsmith.domain.job import Job
-from warpsmith.domain.memory import buffer_bytes
-from warpsmith.domain.plan import plan_workload
+from warpsmith.domain.arguments.draw import Distribution
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.memory import buffer_bytes
+from warpsmith.domain.jobs.plan import plan_workload
 from warpsmith.job_checks.all_findings import source_findings
-from warpsmith.rewrite.reader.declarations.device_variables import device_variables
-from warpsmith.sandbox.messages import plan_from_json, plan_to_json
+from warpsmith.sandbox.transport.messages import plan_from_json, plan_to_json
+from warpsmith.source.declarations.device_variables import device_variables
 
 
 def test_a_symbol_is_an_input_that_nobody_allocates() -> None:

@@ -7,12 +7,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from warpsmith.domain.argument import Role
+from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT, Tolerance
-from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
+from warpsmith.domain.jobs.job import DEFAULT_TOLERANCES, EXACT, Tolerance
+from warpsmith.domain.jobs.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.testing.jobs import scale_job
-from warpsmith.tuning.session.output_checks import tolerance_of
+from warpsmith.tuning.outputs.output_checks import tolerance_of
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import compare, root_mean_square
 from warpsmith.verify.tolerance import SMALLEST, default_tolerance, longest_sum, passing_atol, typical_size

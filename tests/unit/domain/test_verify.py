@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.repetitions import examples
-from warpsmith.domain.argument import Role
-from warpsmith.domain.draw import Distribution, Draw
+from warpsmith.domain.arguments.argument import Role
+from warpsmith.domain.arguments.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import DEFAULT_TOLERANCES, EXACT, Tolerance
-from warpsmith.domain.memory import WIDE_BYTES
-from warpsmith.domain.plan import BufferPlan, ScalarPlan, WorkloadPlan
+from warpsmith.domain.jobs.job import DEFAULT_TOLERANCES, EXACT, Tolerance
+from warpsmith.domain.jobs.memory import WIDE_BYTES
+from warpsmith.domain.jobs.plan import BufferPlan, ScalarPlan, WorkloadPlan
 from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.session.device_session import DeviceSession

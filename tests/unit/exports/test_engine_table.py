@@ -11,15 +11,15 @@ from typer.testing import CliRunner
 
 from tests.exports.results import job, result
 from warpsmith.cli.app import app
-from warpsmith.cli.export import export
-from warpsmith.domain.outcome import Comparison, Interval, Verdict
-from warpsmith.domain.space import Configuration, configuration_key
+from warpsmith.domain.templates.outcome import Comparison, Interval, Verdict
+from warpsmith.domain.templates.space import Configuration, configuration_key
 from warpsmith.errors import InvalidInput
-from warpsmith.exports.engine_defaults import sglang_default, vllm_default
-from warpsmith.exports.engine_table import engine_table
-from warpsmith.exports.write import Wanted, write_export
+from warpsmith.extensions.clients.python.result import Result
+from warpsmith.extensions.exports.command import export
+from warpsmith.extensions.exports.tables.engine_defaults import sglang_default, vllm_default
+from warpsmith.extensions.exports.tables.engine_table import engine_table
+from warpsmith.extensions.exports.write import Wanted, write_export
 from warpsmith.http_models import CandidateView, JobResult
-from warpsmith.python.result import Result
 
 SIZES = range(1, 4097)
 FIELDS = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M", "num_warps", "num_stages")

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from warpsmith.cli.app import app
-from warpsmith.domain.job import Job
-from warpsmith.jobfile import load_job
+from warpsmith.domain.jobs.job import Job
+from warpsmith.job_files.jobfile import load_job
 
 KERNEL = """#include <cuda_fp16.h>
 __global__ void norm(const half* x, const half* weight, half* y, float eps, int rows, int hidden) {

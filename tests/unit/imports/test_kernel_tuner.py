@@ -7,10 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from warpsmith.cli.app import app
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.errors import InvalidInput
-from warpsmith.imports.kernel_tuner import read_script
-from warpsmith.jobfile import load_job
+from warpsmith.extensions.importers.kernel_tuner import read_script
+from warpsmith.job_files.jobfile import load_job
 
 ROOT = Path(__file__).parents[3]
 KERNEL = """

@@ -10,7 +10,11 @@ import pytest
 from numpy import exp as power_of_e
 
 from warpsmith.errors import InvalidInput
-from warpsmith.python.callable_source import Names, reference_fields, text_fields
+from warpsmith.extensions.clients.python.callable_source import (
+    Names,
+    reference_fields,
+    text_fields,
+)
 
 FACTOR = 2.0
 NAMES = Names(inputs=("x", "a"), outputs=("y",), dimensions=("n",))

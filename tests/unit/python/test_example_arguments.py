@@ -7,12 +7,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from warpsmith.domain.draw import Draw
+from warpsmith.domain.arguments.draw import Draw
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.errors import InvalidInput
-from warpsmith.python.example_arguments import Example, draw_of, is_example
-from warpsmith.python.job_of import Call, job_of
+from warpsmith.extensions.clients.python.example_arguments import Example, draw_of, is_example
+from warpsmith.extensions.clients.python.job_of import Call, job_of
 
 Array = np.ndarray[Any, Any]
 

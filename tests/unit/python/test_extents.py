@@ -3,7 +3,7 @@
 import pytest
 
 from warpsmith.errors import InvalidInput
-from warpsmith.python.extents import products, scalar_value, shape_of
+from warpsmith.extensions.clients.python.extents import products, scalar_value, shape_of
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,24 @@ import numpy as np
 import pytest
 import yaml
 
-from warpsmith.domain.argument import Argument, Role
+from warpsmith.domain.arguments.argument import Argument, Role
+from warpsmith.domain.arguments.draw import Distribution, Draw
 from warpsmith.domain.device import Backend
-from warpsmith.domain.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import Budget, Job, KernelReference, NumpyReference, Tolerance, Workload
-from warpsmith.domain.kernel import Kernel
-from warpsmith.domain.launch import Launch
-from warpsmith.domain.space import Constraint, Parameter, holds
+from warpsmith.domain.jobs.job import (
+    Budget,
+    Job,
+    KernelReference,
+    NumpyReference,
+    Tolerance,
+    Workload,
+)
+from warpsmith.domain.kernels.kernel import Kernel
+from warpsmith.domain.kernels.launch import Launch
+from warpsmith.domain.templates.space import Constraint, Parameter, holds
 from warpsmith.errors import InvalidInput
-from warpsmith.jobfile import InvalidJob
-from warpsmith.python.job_of import Call, job_of
+from warpsmith.extensions.clients.python.job_of import Call, job_of
+from warpsmith.job_files.jobfile import InvalidJob
 from warpsmith.testing.jobs import scale_job
 
 AXPY = """

@@ -9,8 +9,8 @@ import pytest
 
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput
+from warpsmith.extensions.clients.python.progress import shown
 from warpsmith.http_models import JobStatus
-from warpsmith.python.progress import shown
 
 STATUS = JobStatus(
     id="job1",

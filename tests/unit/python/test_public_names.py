@@ -89,7 +89,7 @@ def test_every_name_can_be_listed_and_no_other_is_there() -> None:
 
 
 def test_names_are_those_of_their_modules() -> None:
-    from warpsmith.domain.job import Job
+    from warpsmith.domain.jobs.job import Job
     from warpsmith.errors import InvalidInput
 
     assert warpsmith.Job is Job

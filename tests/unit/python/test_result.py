@@ -11,11 +11,11 @@ import pytest
 from testbed.rows import cut_short, measured, rejected
 from tests.unit.cli.test_report import HOSTILE, Page, entry, result, trial, trials
 from tests.unit.cli.test_shape_lookup import LARGE, SMALL, tuned
-from warpsmith.domain.outcome import NoGain, Stage, Verdict
 from warpsmith.domain.state import JobState
+from warpsmith.domain.templates.outcome import NoGain, Stage, Verdict
 from warpsmith.errors import InvalidInput, Unavailable
-from warpsmith.python.result import Result
-from warpsmith.python.workload_results import html_table
+from warpsmith.extensions.clients.python.result import Result
+from warpsmith.extensions.clients.python.workload_results import html_table
 from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
 
 SHAPES = (1, 33, 1000, 1001, 1024, 1500, 2048, 4096, 8192, 10000, 16384, 30000, 65536, 100000)

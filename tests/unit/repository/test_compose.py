@@ -32,7 +32,7 @@ EXAMPLE = (ROOT / ".env.example").read_text()
 OURS = [name for name, service in SERVICES.items() if "build" in service]
 TARGETS = ("api", "worker-cpu", "worker-gpu")
 TRACES = "OTEL_EXPORTER_OTLP_ENDPOINT"
-"""OpenTelemetry's own name; see `warpsmith.tracing`."""
+"""OpenTelemetry's own name; see `warpsmith.system.tracing`."""
 COMPOSES_OWN = {"COMPOSE_PROFILES", "POSTGRES_PASSWORD_FILE", "OPENAI_API_KEY_FILE", "WORKER_MEMORY"}
 SETTINGS = {f"WARPSMITH_{name.upper()}": field for name, field in Settings.model_fields.items()}
 PASSWORD = "chosen by the operator"

@@ -10,12 +10,12 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from api.example_job import JOB_EXAMPLE
-from api.service_checks import check_job
-from warpsmith.domain.argument import Argument
-from warpsmith.domain.draw import Draw
-from warpsmith.domain.field import Field
-from warpsmith.domain.job import (
+from api.routes.example_job import JOB_EXAMPLE
+from api.routes.service_checks import check_job
+from warpsmith.domain.arguments.argument import Argument
+from warpsmith.domain.arguments.draw import Draw
+from warpsmith.domain.arguments.field import Field
+from warpsmith.domain.jobs.job import (
     AgentPolicy,
     Budget,
     Job,
@@ -25,13 +25,13 @@ from warpsmith.domain.job import (
     Tolerance,
     Workload,
 )
-from warpsmith.domain.kernel import Kernel
-from warpsmith.domain.launch import Launch, SequencedLaunch
-from warpsmith.domain.layout_checks import layout_checks
-from warpsmith.domain.space import Constraint, Parameter
+from warpsmith.domain.jobs.layout_checks import layout_checks
+from warpsmith.domain.kernels.kernel import Kernel
+from warpsmith.domain.kernels.launch import Launch, SequencedLaunch
+from warpsmith.domain.templates.space import Constraint, Parameter
 from warpsmith.errors import InvalidInput
-from warpsmith.jobfile import parse_job
-from warpsmith.rewrite.rules import ALL_RULES
+from warpsmith.extensions.rules import ALL_RULES
+from warpsmith.job_files.jobfile import parse_job
 from warpsmith.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -8,7 +8,7 @@ import pytest
 from testbed.example_jobs import EXAMPLES, FAMILIES, NUMPY_TYPES, draw_inputs, expected, load_example, small
 from tests.nvrtc_compile import compile_cuda
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.plan import BufferPlan, ScalarPlan, plan_workload
+from warpsmith.domain.jobs.plan import BufferPlan, ScalarPlan, plan_workload
 
 BACKENDS = ("cuda", "opencl")
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from testbed.example_jobs import FAMILIES, OpenClCase, load_example, run_opencl, small
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.templates.template import ConfiguredKernel
 
 
 def _cases() -> list[OpenClCase]:

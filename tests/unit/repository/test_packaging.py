@@ -15,7 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from agents.model_transport import OpenAITransport
+from agents.providers.model_transport import OpenAITransport
 from testbed.deadlines import HANGS_S
 from warpsmith.backends.cuda import backend as cuda
 from warpsmith.commit import FILE, UNKNOWN, commit_name
@@ -294,7 +294,7 @@ def test_nothing_but_a_device_child_loads_a_device_library(name: str) -> None:
     assert run.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("name", ["api.app", "worker.main", "warpsmith.sandbox.device_child"])
+@pytest.mark.parametrize("name", ["api.app", "worker.main", "warpsmith.sandbox.children.device_child"])
 def test_what_is_needed_only_at_times_is_not_imported_at_first(name: str) -> None:
     seldom = ["alembic", "openai", "optuna", "polars", "psycopg", "redis", "scipy", "typer", "urllib3"]
     seldom += ["sqlalchemy.dialects.postgresql", "warpsmith.cli", "warpsmith.report.bundle"]

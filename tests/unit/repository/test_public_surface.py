@@ -17,7 +17,7 @@ import typer.main
 
 import warpsmith
 from warpsmith.cli.app import app
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.settings import Settings
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.unit.rewrite.test_production_style import WARP_SUM, check, job_of, names, reason, report
-from warpsmith.rewrite.templater import make_template
+from warpsmith.extensions.rules.templater import make_template
 
 HEAD = 'extern "C" __global__ void k(const float* x, float* y, int n, int rows) {\n'
 SUM = "  float s = 0.0f;\n  for (int i = threadIdx.x; i < n; i += blockDim.x) s += x[blockIdx.x * n + i];\n"

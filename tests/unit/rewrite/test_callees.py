@@ -9,8 +9,8 @@ import pytest
 from tests.cuda_on_cpu import results
 from tests.nvrtc_compile import compile_cuda
 from tests.unit.rewrite.test_production_style import job_of, reason, report
-from warpsmith.rewrite.analysis.calls.callees import Effect, assembly_effect, known
-from warpsmith.rewrite.templater import make_template
+from warpsmith.extensions.rules.analysis.calls.callees import Effect, assembly_effect, known
+from warpsmith.extensions.rules.templater import make_template
 
 ELEMENT = """
 %s

@@ -7,7 +7,7 @@ import pytest
 from testbed.example_jobs import FAMILIES, ROOT, load_example
 from tests.nvrtc_compile import compile_cuda
 from tests.unit.rewrite.test_opencl import feasible
-from warpsmith.rewrite.templater import make_template
+from warpsmith.extensions.rules.templater import make_template
 
 GOLDEN = ROOT / "tests" / "golden" / "rewrite"
 EXPECTED = {

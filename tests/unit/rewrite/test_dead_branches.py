@@ -5,9 +5,9 @@ import pytest
 from tests.nvrtc_compile import compile_cuda
 from tests.unit.rewrite.test_production_style import report
 from warpsmith.domain.device import Backend
-from warpsmith.rewrite.source.dead_branches import without_dead_branches
-from warpsmith.rewrite.source.foreign_platforms import without_foreign_platforms
-from warpsmith.rewrite.source.syntax_tree import Source
+from warpsmith.source.tree.dead_branches import without_dead_branches
+from warpsmith.source.tree.foreign_platforms import without_foreign_platforms
+from warpsmith.source.tree.syntax_tree import Source
 
 SIZED = """
 template <typename T, int V, bool WIDE> __global__ void k(const T* x, T* y, int n, int rows) {

@@ -2,9 +2,9 @@
 
 import pytest
 
-from warpsmith.domain.job import Job
-from warpsmith.rewrite.source.syntax_tree import Edit, apply_edits
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.extensions.rules.templater import make_template
+from warpsmith.source.tree.syntax_tree import Edit, apply_edits
 from warpsmith.testing.jobs import scale_job
 
 

@@ -7,12 +7,12 @@ import pytest
 
 from tests.nvrtc_compile import compile_cuda
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
-from warpsmith.job_checks.signature import signature_findings
-from warpsmith.rewrite.analysis.kernel_facts import Facts
-from warpsmith.rewrite.reader.kernels.pointer_usage import pointer_usage
-from warpsmith.rewrite.source.syntax_tree import Source
-from warpsmith.rewrite.templater import TemplateReport, make_template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.extensions.rules.analysis.kernel_facts import Facts
+from warpsmith.extensions.rules.templater import TemplateReport, make_template
+from warpsmith.extensions.scaffold.source_checks.signature import signature_findings
+from warpsmith.source.kernels.pointer_usage import pointer_usage
+from warpsmith.source.tree.syntax_tree import Source
 
 STRUCTS = """
 struct C { float re, im; };

@@ -6,9 +6,9 @@ import pytest
 import yaml
 
 from warpsmith.errors import InvalidInput
-from warpsmith.jobfile import parse_job
-from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
-from warpsmith.rewrite.skeleton.job_file import job_skeleton
+from warpsmith.extensions.scaffold.job_file import job_skeleton
+from warpsmith.job_files.jobfile import parse_job
+from warpsmith.source.kernels.kernel_definitions import Dialect
 
 
 def argument(source: str, name: str = "x", dialect: Dialect = Dialect.CUDA) -> dict[str, Any]:

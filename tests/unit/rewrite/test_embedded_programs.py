@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from warpsmith.cli.init import Wanted, skeleton
-from warpsmith.domain.kernel import Kernel
+from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.errors import InvalidInput
-from warpsmith.jobfile import load_job
-from warpsmith.rewrite.reader.kernels.host_strings import host_strings, only_literals
+from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
+from warpsmith.job_files.jobfile import load_job
+from warpsmith.source.kernels.host_strings import host_strings, only_literals
 
 ONE = "__kernel void one(__global real *x) {\n    x[get_global_id(0)] = 1;\n}\n"
 TWO = "#error only for two\n__kernel void two(__global real *x) {\n    x[0] = 2;\n}\n"

@@ -7,9 +7,9 @@ import pytest
 
 from testbed.example_jobs import OpenClCase, run_opencl
 from tests.nvrtc_compile import compile_cuda
-from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.template import ConfiguredKernel
-from warpsmith.rewrite.templater import TemplateReport, make_template
+from warpsmith.domain.jobs.job import Job, Workload
+from warpsmith.domain.templates.template import ConfiguredKernel
+from warpsmith.extensions.rules.templater import TemplateReport, make_template
 
 TURNED = "(const float* x, float* y, int rows, int columns)"
 BODY = """{

@@ -10,10 +10,10 @@ import pytest
 from testbed.example_jobs import OpenClCase, run_opencl
 from testbed.repetitions import repetitions
 from tests.unit.rewrite.test_opencl import CONFIGURATIONS, FEWEST
-from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.space import Configuration, allows
-from warpsmith.domain.template import Template
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.jobs.job import Job, Workload
+from warpsmith.domain.templates.space import Configuration, allows
+from warpsmith.domain.templates.template import Template
+from warpsmith.extensions.rules.templater import make_template
 from warpsmith.testing.jobs import DEVICE
 
 SIZES = ((1, 1), (5, 3), (67, 41), (64, 32))

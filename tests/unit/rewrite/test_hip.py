@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
-from warpsmith.domain.space import Configuration
-from warpsmith.jobfile import parse_job
-from warpsmith.rewrite.analysis.threads.warp_width import WARP
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.extensions.rules.analysis.threads.warp_width import WARP
+from warpsmith.extensions.rules.templater import make_template
+from warpsmith.job_files.jobfile import parse_job
 
 SCALE = """#include <hip/hip_runtime.h>
 __global__ void f(const float* x, float* y, int n) {

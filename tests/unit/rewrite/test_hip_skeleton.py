@@ -2,8 +2,8 @@
 
 import pytest
 
-from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
-from warpsmith.rewrite.skeleton.extraction.framework_types import framework_lines, number_header
+from warpsmith.extensions.scaffold.extraction.framework_types import framework_lines, number_header
+from warpsmith.source.kernels.kernel_definitions import Dialect
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 
 from testbed.deadlines import stretched
 from warpsmith.domain.expressions import Expression
-from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
-from warpsmith.rewrite.skeleton.indices.index_space import BLOCK, GRID, IndexSpace
-from warpsmith.rewrite.skeleton.launches.host_launch import HostLaunch, host_launches, launched
+from warpsmith.extensions.scaffold.indices.index_space import BLOCK, GRID, IndexSpace
+from warpsmith.extensions.scaffold.launches.host_launch import HostLaunch, host_launches, launched
+from warpsmith.source.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
 
 KERNEL = "__global__ void k(float* x, const float* y, int rows, int cols) { x[0] = y[0]; }\n"
 DEVICE = "__kernel void blur(__global float* x, int w, int h) { x[0] = w + h; }\n"

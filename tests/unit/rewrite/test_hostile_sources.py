@@ -7,12 +7,12 @@ import pytest
 
 from testbed.deadlines import stretched
 from testbed.example_jobs import load_example
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.source_text import code_of
-from warpsmith.rewrite.reader.declarations.named_constants import find_constants
-from warpsmith.rewrite.reader.lexing.conditionals import holds
-from warpsmith.rewrite.reader.lexing.tokens import blank, tokenise, without_comments
-from warpsmith.rewrite.templater import make_template
+from warpsmith.extensions.rules.templater import make_template
+from warpsmith.source.declarations.named_constants import find_constants
+from warpsmith.source.lexing.conditionals import holds
+from warpsmith.source.lexing.tokens import blank, tokenise, without_comments
 
 LENGTH = 60_000
 PIECES = ['\\"', '"', "'", "\\'", 'R"(', 'R"a(', "/*", "//\\\n", "\\\n", "#if 1\n", "#define a\n", " ", "1'"]

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from warpsmith.collected_headers import headers_of
-from warpsmith.domain.headers import MAX_FILES_BYTES
+from warpsmith.domain.kernels.headers import MAX_FILES_BYTES
 from warpsmith.errors import InvalidInput
-from warpsmith.jobfile import InvalidJob, load_job, parse_job
-from warpsmith.rewrite.templater import make_template
+from warpsmith.extensions.rules.templater import make_template
+from warpsmith.job_files.collected_headers import headers_of
+from warpsmith.job_files.jobfile import InvalidJob, load_job, parse_job
 from warpsmith.testing.jobs import scale_job
 
 FIELDS: dict[str, Any] = scale_job().model_dump(mode="json", exclude_unset=True)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.unit.rewrite.test_production_style import check, names, reason
-from warpsmith.domain.job import Job
-from warpsmith.rewrite.templater import TemplateReport, make_template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.extensions.rules.templater import TemplateReport, make_template
 
 HEAD = """
 extern "C" __global__ void k(const float* x, const float* w, float* y, int n, int m, long long total) {

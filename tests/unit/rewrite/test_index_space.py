@@ -7,9 +7,15 @@ import yaml
 
 from testbed.deadlines import stretched
 from warpsmith.domain.device import Backend
-from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
-from warpsmith.rewrite.skeleton.indices.index_space import BLOCK, GRID, IndexSpace, Surroundings, index_space
-from warpsmith.rewrite.skeleton.job_file import job_skeleton
+from warpsmith.extensions.scaffold.indices.index_space import (
+    BLOCK,
+    GRID,
+    IndexSpace,
+    Surroundings,
+    index_space,
+)
+from warpsmith.extensions.scaffold.job_file import job_skeleton
+from warpsmith.source.kernels.kernel_definitions import Dialect
 
 
 def space(body: str, arguments: str = "__global float *x", head: str = "") -> IndexSpace:

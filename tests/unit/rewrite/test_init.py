@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import yaml
 
-from warpsmith.cli.init import Wanted, skeleton
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job, NumpyReference
+from warpsmith.domain.jobs.job import Job, NumpyReference
 from warpsmith.errors import InvalidInput
-from warpsmith.jobfile import load_job
+from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
+from warpsmith.job_files.jobfile import load_job
 
 ADD = """__kernel void add(__global const float *a, __global float *b, const int n) {
     int i = get_global_id(0);

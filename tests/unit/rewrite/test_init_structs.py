@@ -6,9 +6,9 @@ import pytest
 import yaml
 
 from tests.unit.rewrite.test_init import job_of, written
-from warpsmith.cli.init import Wanted, skeleton
 from warpsmith.cli.validate import Wishes, validate
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
+from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
 from warpsmith.settings import Settings
 
 HEADER = """#pragma once

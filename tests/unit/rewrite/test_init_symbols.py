@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.rewrite.test_init import job_of, written
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 
 SOURCE = """
 #define TAPS (2 * 2)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cuda_on_cpu import results
 from tests.unit.rewrite.test_production_style import check, job_of, report
-from warpsmith.rewrite.templater import make_template
+from warpsmith.extensions.rules.templater import make_template
 
 ROW = """
 template <int TOPK> __global__ void k(const float* x, float* y, int n, int rows) {

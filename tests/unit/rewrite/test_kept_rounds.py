@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.rewrite.test_production_style import WARP_SUM, check, job_of, names, reason, report
-from warpsmith.rewrite.templater import make_template
+from warpsmith.extensions.rules.templater import make_template
 
 NORM = (
     WARP_SUM

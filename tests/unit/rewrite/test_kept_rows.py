@@ -12,9 +12,9 @@ from testbed.example_jobs import OpenClCase, run_opencl
 from tests.cuda_on_cpu import results
 from tests.nvrtc_compile import compile_cuda
 from tests.unit.rewrite.test_declines import reason
-from warpsmith.domain.job import Job
-from warpsmith.domain.template import Template
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.template import Template
+from warpsmith.extensions.rules.templater import make_template
 
 SOFTMAX = """
 extern "C" __global__ void k(const float* in, float* out, int n, int rows) {

@@ -8,11 +8,11 @@ import pytest
 from testbed.example_jobs import FAMILIES
 from warpsmith.domain.device import Backend
 from warpsmith.domain.dtype import Dtype
-from warpsmith.rewrite.reader.declarations.argument_lists import KernelArgument
-from warpsmith.rewrite.reader.declarations.named_constants import find_constants
-from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
-from warpsmith.rewrite.reader.lexing.tokens import blank
-from warpsmith.rewrite.source.syntax_tree import Source
+from warpsmith.source.declarations.argument_lists import KernelArgument
+from warpsmith.source.declarations.named_constants import find_constants
+from warpsmith.source.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
+from warpsmith.source.lexing.tokens import blank
+from warpsmith.source.tree.syntax_tree import Source
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.nvrtc_compile import compile_cuda
-from warpsmith.domain.job import Job
-from warpsmith.domain.template import Template
-from warpsmith.rewrite.templater import TemplateReport, make_template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.template import Template
+from warpsmith.extensions.rules.templater import TemplateReport, make_template
 
 BODY = """(const float* x, float* y, int n) {
   int i = blockIdx.x * 64 + threadIdx.x;

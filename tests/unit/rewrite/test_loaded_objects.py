@@ -9,7 +9,7 @@ import pytest
 from tests.cuda_on_cpu import results
 from tests.nvrtc_compile import compile_cuda
 from tests.unit.rewrite.test_production_style import job_of, reason, report
-from warpsmith.rewrite.templater import make_template
+from warpsmith.extensions.rules.templater import make_template
 
 VECTOR = """
 template <typename T, int N> struct alignas(sizeof(T) * N) pack_t {

@@ -3,13 +3,13 @@
 import pytest
 from yaml import safe_load
 
-from warpsmith.cli.compile_check import Compiler
-from warpsmith.domain.outcome import Rejected
-from warpsmith.jobfile import parse_job
-from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
-from warpsmith.rewrite.skeleton.job_file import job_skeleton
-from warpsmith.rewrite.templater import make_template
+from warpsmith.device_checks.compile_check import Compiler
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.extensions.rules.templater import make_template
+from warpsmith.extensions.scaffold.job_file import job_skeleton
+from warpsmith.job_files.jobfile import parse_job
 from warpsmith.settings import Settings
+from warpsmith.source.kernels.kernel_definitions import Dialect
 
 KERNEL = """__kernel void k(__global const float* x, __global float* y, __global float* z, int n) {{
   int i = get_global_id(0);

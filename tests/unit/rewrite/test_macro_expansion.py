@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 from warpsmith.domain.device import Backend
-from warpsmith.rewrite.source.syntax_tree import Source
-from warpsmith.rewrite.source.written_out import written_out
+from warpsmith.source.tree.syntax_tree import Source
+from warpsmith.source.tree.written_out import written_out
 
 HEAD = "__kernel void k(__global float *x, int n) {"
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from warpsmith.cli.init import Wanted, skeleton
 from warpsmith.errors import InvalidInput
-from warpsmith.job_checks.signature import signature_findings
-from warpsmith.jobfile import load_job
-from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect, find_kernels
+from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
+from warpsmith.extensions.scaffold.source_checks.signature import signature_findings
+from warpsmith.job_files.jobfile import load_job
+from warpsmith.source.kernels.kernel_definitions import Dialect, find_kernels
 
 BODY = "(__global float *x) { x[get_global_id(0)] = 1.0f; }\n"
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from warpsmith.rewrite.reader.declarations.named_constants import find_constants, integer_value
-from warpsmith.rewrite.reader.lexing.conditionals import decided, holds
-from warpsmith.rewrite.reader.lexing.number_literals import integer_literal
+from warpsmith.source.declarations.named_constants import find_constants, integer_value
+from warpsmith.source.lexing.conditionals import decided, holds
+from warpsmith.source.lexing.number_literals import integer_literal
 
 
 @pytest.mark.parametrize(

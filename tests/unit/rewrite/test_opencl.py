@@ -7,10 +7,10 @@ import pytest
 
 from testbed.example_jobs import FAMILIES, OpenClCase, load_example, run_opencl, small
 from testbed.repetitions import repetitions
-from warpsmith.domain.job import Workload
-from warpsmith.domain.space import allows
-from warpsmith.domain.template import Template
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.jobs.job import Workload
+from warpsmith.domain.templates.space import allows
+from warpsmith.domain.templates.template import Template
+from warpsmith.extensions.rules.templater import make_template
 from warpsmith.testing.jobs import DEVICE
 
 CONFIGURATIONS = 7

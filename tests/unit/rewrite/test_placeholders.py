@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from warpsmith.cli.init import Wanted, skeleton
 from warpsmith.errors import InvalidInput
-from warpsmith.rewrite.reader.lexing.placeholders import first_placeholder
+from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
+from warpsmith.source.lexing.placeholders import first_placeholder
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import pytest
 
 from testbed.example_jobs import FAMILIES, OpenClCase, load_example, run_opencl, small
 from testbed.repetitions import repetitions
-from warpsmith.domain.job import Job
-from warpsmith.domain.space import holds
-from warpsmith.domain.template import ConfiguredKernel
-from warpsmith.rewrite.source import published_source as module
-from warpsmith.rewrite.source.published_source import published_source
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.space import holds
+from warpsmith.domain.templates.template import ConfiguredKernel
+from warpsmith.extensions.rules.templater import make_template
+from warpsmith.source.tree import published_source as module
+from warpsmith.source.tree.published_source import published_source
 from warpsmith.testing.jobs import DEVICE
 
 DRAWN = 4

@@ -8,7 +8,7 @@ from testbed.example_jobs import OpenClCase, run_opencl
 from tests.element_kernels import PRODUCT, PRODUCT_RETURN, ROWS, product_job, times_job
 from tests.unit.rewrite.test_declines import reason
 from tests.unit.rewrite.test_opencl import feasible
-from warpsmith.rewrite.templater import make_template
+from warpsmith.extensions.rules.templater import make_template
 
 UPDATE = "c[i * columns + j] += 2.0f * a[i * inner + k] * b[k * columns + j];"
 

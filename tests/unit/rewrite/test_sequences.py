@@ -8,13 +8,13 @@ import pytest
 from tests.sequence_jobs import row_sums
 from warpsmith.backends.base import CompileRequest, KernelEntry
 from warpsmith.backends.cuda.compile import compile_cuda
-from warpsmith.domain.by_value_plan import parameters_of
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.template import ConfiguredKernel
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.jobs.by_value_plan import parameters_of
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.template import ConfiguredKernel
+from warpsmith.extensions.rules.templater import make_template
 
 MERGE_SHARES = {
     "split < SPLITS; ++split": "split < SPLITS + 0 * BLOCK; ++split",

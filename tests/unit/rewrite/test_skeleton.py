@@ -7,15 +7,15 @@ import pytest
 import yaml
 
 from testbed.example_jobs import FAMILIES
-from warpsmith.cli.init import Wanted, skeleton
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.errors import InvalidInput
-from warpsmith.jobfile import load_job, parse_job
-from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
-from warpsmith.rewrite.reader.kernels.pointer_usage import Usage, pointer_usage
-from warpsmith.rewrite.skeleton.indices.index_space import BLOCK, GRID, IndexSpace, index_space
-from warpsmith.rewrite.skeleton.job_file import job_skeleton
+from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
+from warpsmith.extensions.scaffold.indices.index_space import BLOCK, GRID, IndexSpace, index_space
+from warpsmith.extensions.scaffold.job_file import job_skeleton
+from warpsmith.job_files.jobfile import load_job, parse_job
+from warpsmith.source.kernels.kernel_definitions import Dialect
+from warpsmith.source.kernels.pointer_usage import Usage, pointer_usage
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 
@@ -358,7 +358,7 @@ def test_placeholder_sizes_fit_a_device() -> None:
 
 def test_a_source_that_is_slow_to_read_gets_no_guess_and_is_drafted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert index_space(VOLUME, Backend.CUDA, "scale").sure >= {GRID, BLOCK, "out", "in"}
-    monkeypatch.setattr("warpsmith.rewrite.skeleton.indices.index_space.STEPS", 100)
+    monkeypatch.setattr("warpsmith.extensions.scaffold.indices.index_space.STEPS", 100)
     assert index_space(VOLUME, Backend.CUDA, "scale") == IndexSpace()
     assert data(VOLUME)["kernel"]["launch"]["block"] == [256]
 

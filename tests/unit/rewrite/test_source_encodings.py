@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from warpsmith.cli.init import Wanted, skeleton
-from warpsmith.jobfile import load_job
-from warpsmith.source_text import source_text
+from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
+from warpsmith.job_files.jobfile import load_job
+from warpsmith.system.source_text import source_text
 
 TWICE = """// © Müller, twice
 __kernel void twice(__global float *x, const int n) {

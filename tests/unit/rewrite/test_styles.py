@@ -11,10 +11,10 @@ from testbed.kernels.kernel_kinds import KINDS
 from testbed.kernels.kernel_styles import BACKENDS, FINISHES, STYLES, Written, chosen_corpus, corpus, written
 from testbed.repetitions import share
 from tests.nvrtc_compile import compile_cuda
-from warpsmith.domain.job import RewritePolicy
-from warpsmith.domain.template import ConfiguredKernel, Template
-from warpsmith.rewrite.rules import ALL_RULES
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.jobs.job import RewritePolicy
+from warpsmith.domain.templates.template import ConfiguredKernel, Template
+from warpsmith.extensions.rules import ALL_RULES
+from warpsmith.extensions.rules.templater import make_template
 
 PARTS = 4
 """Of the kinds of kernels, each a test of its own: with others beside it, the slowest test sets the time."""

@@ -2,9 +2,9 @@
 
 import pytest
 
-from warpsmith.rewrite.reader.declarations.file_declarations import declarations
-from warpsmith.rewrite.reader.kernels.kernel_definitions import Dialect
-from warpsmith.rewrite.skeleton.extraction.taken_out import File, Pool, Taken, taken_out
+from warpsmith.extensions.scaffold.extraction.taken_out import File, Pool, Taken, taken_out
+from warpsmith.source.declarations.file_declarations import declarations
+from warpsmith.source.kernels.kernel_definitions import Dialect
 
 HOST = """
 #include <ATen/ATen.h>

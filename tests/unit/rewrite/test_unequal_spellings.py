@@ -16,10 +16,10 @@ from testbed.kernels.plain_kernels import BASES
 from testbed.repetitions import repetitions, share
 from tests.nvrtc_compile import compile_cuda
 from tests.unequal_spellings import MUTANTS, Mutant, mutants
-from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.space import Configuration, allows
-from warpsmith.domain.template import Template
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.jobs.job import Job, Workload
+from warpsmith.domain.templates.space import Configuration, allows
+from warpsmith.domain.templates.template import Template
+from warpsmith.extensions.rules.templater import make_template
 from warpsmith.testing.jobs import DEVICE
 
 CONFIGURATIONS = 4

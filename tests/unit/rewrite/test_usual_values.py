@@ -6,11 +6,11 @@ import pytest
 from pydantic import ValidationError
 
 from agents.context import StepContext
-from agents.fixed_template import fixed, typical
+from agents.replies.fixed_template import fixed, typical
 from testbed.example_jobs import FAMILIES, load_example
 from testbed.kernels.kernel_styles import BACKENDS, chosen_corpus
-from warpsmith.domain.space import Parameter
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.templates.space import Parameter
+from warpsmith.extensions.rules.templater import make_template
 from warpsmith.testing.jobs import scale_job
 
 AS_IT_IS = re.compile(r"WS_(NEAR|RESIDENT|BLOCK)(_[XYZ])?$")

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from warpsmith.domain.space import Configuration, Parameter, Space
-from warpsmith.search.compile_facts import SPILLS, slowness
-from warpsmith.search.feasible_set import FeasibleSet, enumerate_space
-from warpsmith.search.portfolio import FIRST_POINTS, PortfolioSearcher
+from warpsmith.domain.templates.space import Configuration, Parameter, Space
+from warpsmith.search.searchers.compile_facts import SPILLS, slowness
+from warpsmith.search.searchers.portfolio import FIRST_POINTS, PortfolioSearcher
+from warpsmith.search.spaces.feasible_set import FeasibleSet, enumerate_space
 
 SPACE = Space(parameters=tuple(Parameter(name=n, values=(1, 2, 4, 8, 16)) for n in "ABCD"))
 REPORTS = {"good": (1.0, False), "slow": (0.1, True)}

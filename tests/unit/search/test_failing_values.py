@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from warpsmith.domain.job import SearcherName
-from warpsmith.domain.space import Configuration, Parameter, Space
+from warpsmith.domain.jobs.job import SearcherName
+from warpsmith.domain.templates.space import Configuration, Parameter, Space
 from warpsmith.search import enumerate_space, make_searcher
-from warpsmith.search.failing_values import failing_values
+from warpsmith.search.searchers.failing_values import failing_values
 
 CODES = np.array(list(itertools.product(range(4), range(3), range(2))), np.int16)
 

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from testbed.deadlines import stretched
 from testbed.repetitions import examples
 from warpsmith.domain.expressions import Expression, Value
-from warpsmith.domain.space import Constraint, Parameter, Space, configuration_key
+from warpsmith.domain.templates.space import Constraint, Parameter, Space, configuration_key
 from warpsmith.errors import ExpressionError
-from warpsmith.search import enumerate_space, feasible_set
-from warpsmith.search.vectorised_constraints import holds
+from warpsmith.search import enumerate_space
+from warpsmith.search.spaces import feasible_set
+from warpsmith.search.spaces.vectorised_constraints import holds
 
 CONSTRAINTS = (
     "A * B <= 64",

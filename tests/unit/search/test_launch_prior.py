@@ -7,18 +7,18 @@ import pytest
 from numpy.typing import NDArray
 
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.launch import Launch
-from warpsmith.domain.space import Constraint, Parameter, Space
-from warpsmith.search.feasible_set import FeasibleSet, enumerate_space
-from warpsmith.search.features import derived_features
-from warpsmith.search.launch_prior import UNEVEN, Launched, launched, uneven_values
-from warpsmith.search.portfolio import (
+from warpsmith.domain.kernels.launch import Launch
+from warpsmith.domain.templates.space import Constraint, Parameter, Space
+from warpsmith.search.models.features import derived_features
+from warpsmith.search.searchers.portfolio import (
     FIRST_EXPECTED,
     FIRST_POINTS,
     PATIENCE,
     PLAUSIBLE_SHARE,
     PortfolioSearcher,
 )
+from warpsmith.search.spaces.feasible_set import FeasibleSet, enumerate_space
+from warpsmith.search.spaces.launch_prior import UNEVEN, Launched, launched, uneven_values
 
 SPACE = Space(
     parameters=(

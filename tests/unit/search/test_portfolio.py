@@ -3,13 +3,19 @@
 import numpy as np
 import pytest
 
-from warpsmith.domain.job import SearcherName
-from warpsmith.domain.space import Configuration, Constraint, Parameter, Space
+from warpsmith.domain.jobs.job import SearcherName
+from warpsmith.domain.templates.space import Configuration, Constraint, Parameter, Space
 from warpsmith.search import enumerate_space, make_searcher
-from warpsmith.search.categorical_density import CategoricalDensity
-from warpsmith.search.covariance import Kind, Tables, matern
-from warpsmith.search.gaussian_process import JITTER, MEAN_PRECISION, VARIANCE_SHAPE, WINDOW, GaussianProcess
-from warpsmith.search.portfolio import (
+from warpsmith.search.models.categorical_density import CategoricalDensity
+from warpsmith.search.models.covariance import Kind, Tables, matern
+from warpsmith.search.models.gaussian_process import (
+    JITTER,
+    MEAN_PRECISION,
+    VARIANCE_SHAPE,
+    WINDOW,
+    GaussianProcess,
+)
+from warpsmith.search.searchers.portfolio import (
     FIRST_POINTS,
     FRESH_POINTS,
     LEAST_QUIET_RESULTS,

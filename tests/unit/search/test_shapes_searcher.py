@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from warpsmith.domain.job import Job, SearcherName
-from warpsmith.domain.space import SHAPE_PREFIX, Constraint, Parameter, Space
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job, SearcherName
+from warpsmith.domain.templates.space import SHAPE_PREFIX, Constraint, Parameter, Space
+from warpsmith.domain.templates.template import Template
 from warpsmith.search import enumerate_space
 from warpsmith.search.factory import make_searcher
-from warpsmith.search.feasible_set import FeasibleSet
-from warpsmith.search.shape_space import with_shapes
-from warpsmith.search.shapes_searcher import ShapesSearcher
+from warpsmith.search.searchers.shapes_searcher import ShapesSearcher
+from warpsmith.search.spaces.feasible_set import FeasibleSet
+from warpsmith.search.spaces.shape_space import with_shapes
 from warpsmith.testing.jobs import scale_job
 
 SIZES = (16, 64, 256, 1024, 4096)

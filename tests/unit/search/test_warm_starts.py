@@ -1,7 +1,7 @@
 """Starts from earlier searches: winners in turn, apart from each other, never more than asked for."""
 
-from warpsmith.domain.space import Configuration, Parameter, Space
-from warpsmith.search.warm_starts import onto, starts_from
+from warpsmith.domain.templates.space import Configuration, Parameter, Space
+from warpsmith.search.searchers.warm_starts import onto, starts_from
 
 
 def history(*times: tuple[int, int, float | None]) -> list[tuple[Configuration, float | None]]:

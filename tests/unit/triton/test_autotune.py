@@ -5,11 +5,11 @@ import ast
 import pytest
 
 from warpsmith.domain.expressions import Expression
-from warpsmith.domain.triton_function import read_kernels
-from warpsmith.triton.arithmetic import expression_text
-from warpsmith.triton.autotune import Autotune, read_autotune
-from warpsmith.triton.pruning import read_heuristics
-from warpsmith.triton.safe_values import Module, NotLiteral
+from warpsmith.domain.kernels.triton_function import read_kernels
+from warpsmith.extensions.triton.jobs.arithmetic import expression_text
+from warpsmith.extensions.triton.jobs.autotune import Autotune, read_autotune
+from warpsmith.extensions.triton.jobs.pruning import read_heuristics
+from warpsmith.extensions.triton.jobs.safe_values import Module, NotLiteral
 
 HEADER = "import triton\nimport triton.language as tl\n"
 KERNEL = """

@@ -2,8 +2,8 @@
 
 import pytest
 
-from warpsmith.domain.triton_function import read_kernels
-from warpsmith.triton.pointer_uses import pointer_uses, whole_rows
+from warpsmith.domain.kernels.triton_function import read_kernels
+from warpsmith.extensions.triton.jobs.pointer_uses import pointer_uses, whole_rows
 
 HEADER = "import triton\nimport triton.language as tl\n"
 

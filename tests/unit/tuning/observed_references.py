@@ -12,7 +12,7 @@ from tests.unit.tuning.test_tuning_loops import times
 from warpsmith.errors import InvalidInput
 from warpsmith.testing.fakes import FakeDevice, FakeOpener, FakeReference, Fault, TimeModel, fake_ports
 from warpsmith.testing.jobs import DEVICE
-from warpsmith.tuning.session.session_ports import SessionPorts
+from warpsmith.tuning.execution.session_ports import SessionPorts
 from warpsmith.verify.run_report import Array, ReferenceCase, RunReport
 
 Outcomes = Sequence[Mapping[str, Array] | InvalidInput]

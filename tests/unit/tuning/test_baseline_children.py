@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from tests.unit.tuning.test_ceilings import HIGH, Store
-from warpsmith.domain.plan import CaseKey
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.jobs.plan import CaseKey
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.errors import ChildDied
 from warpsmith.testing.fakes import FakeDevice, FakeOpener, fake_ports
 from warpsmith.testing.jobs import scale_job

@@ -2,16 +2,16 @@
 
 import pytest
 
-from warpsmith.domain.job import CacheState, Workload
-from warpsmith.domain.plan import Family, TimingPlan, TimingSamples
+from warpsmith.domain.jobs.job import CacheState, Workload
+from warpsmith.domain.jobs.plan import Family, TimingPlan, TimingSamples
 from warpsmith.measure.protocol import search_plan
 from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks import baseline_time
 from warpsmith.tuning.checks.baseline_time import LEAST_PAIRS, SHARE, BaselineTime
+from warpsmith.tuning.execution.session_ports import Case
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.session.session_ports import Case
 from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.tuning.timing.paired_blocks import block_plan
 

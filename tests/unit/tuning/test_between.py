@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Measured
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.outcome import Measured
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.testing.fakes import TimeModel, fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from warpsmith.domain.device import Ceilings
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.measure.nvml import Nvml
 from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import scale_job

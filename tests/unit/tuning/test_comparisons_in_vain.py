@@ -7,13 +7,13 @@ import pytest
 
 from testbed.sanitizer import NothingWaits
 from tests.unit.tuning.test_tuning_loops import JOB, finalists
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.outcome import MIN_CLAIM, Verdict
-from warpsmith.domain.plan import Compiled, WorkloadPlan
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import Compiled, WorkloadPlan
+from warpsmith.domain.templates.outcome import MIN_CLAIM, Verdict
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.testing.fakes import FakeReference, fake_ports
 from warpsmith.testing.jobs import noises
-from warpsmith.tuning.session.session_ports import SessionPorts
+from warpsmith.tuning.execution.session_ports import SessionPorts
 from warpsmith.tuning.tasks import VerifyResult
 from warpsmith.tuning.winners.process_pairs import LOOK_PAIRS, MIN_PAIRS, PROCESSES
 from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners

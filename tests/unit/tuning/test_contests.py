@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from testbed.job_in_memory import Rows, steps
 from testbed.repetitions import examples
-from warpsmith.domain.job import RULES, Budget, Strategy
+from warpsmith.domain.jobs.job import RULES, Budget, Strategy
 from warpsmith.domain.state import CandidateState, JobState, SliceEnd
 from warpsmith.tuning.decisions.halving import half, parts, weight
 from warpsmith.tuning.decisions.shares import LEAST_TRIALS, parents

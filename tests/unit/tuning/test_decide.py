@@ -7,10 +7,10 @@ import pytest
 
 from testbed.job_in_memory import Answer, Rows, roles, steps
 from warpsmith.domain.device import Ceilings
-from warpsmith.domain.job import Budget, Strategy
-from warpsmith.domain.outcome import TimeSummary, WorkloadTiming
-from warpsmith.domain.plan import Family
+from warpsmith.domain.jobs.job import Budget, Strategy
+from warpsmith.domain.jobs.plan import Family
 from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind, TaskState
+from warpsmith.domain.templates.outcome import TimeSummary, WorkloadTiming
 from warpsmith.testing.jobs import DEVICE
 from warpsmith.tuning.decisions.decide import MAX_REPAIRS, decide
 from warpsmith.tuning.decisions.snapshot import (

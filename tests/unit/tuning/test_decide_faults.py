@@ -1,10 +1,10 @@
 """What becomes of a job whose template fails for rules of ours: `decide` leaves them out, one by one."""
 
 from testbed.job_in_memory import Rows, steps
-from warpsmith.domain.job import Budget
-from warpsmith.domain.outcome import Stage
+from warpsmith.domain.jobs.job import Budget
 from warpsmith.domain.state import JobState, SliceEnd
-from warpsmith.domain.template import RuleFault
+from warpsmith.domain.templates.outcome import Stage
+from warpsmith.domain.templates.template import RuleFault
 from warpsmith.tuning.decisions.decide import MAX_REPAIRS, decide
 from warpsmith.tuning.decisions.snapshot import SetJobState
 from warpsmith.tuning.tasks import SlicePayload, SliceResult

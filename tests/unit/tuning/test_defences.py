@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from warpsmith.domain.argument import Role
+from warpsmith.domain.arguments.argument import Role
+from warpsmith.domain.arguments.draw import Distribution, Draw
 from warpsmith.domain.device import Ceilings
-from warpsmith.domain.draw import Distribution, Draw
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import CacheState, Job, Tolerance, Workload
-from warpsmith.domain.outcome import CompileFacts, Measured, Outcome, Rejected, Stage
-from warpsmith.domain.plan import BufferPlan, Compiled, Family, WorkloadPlan
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.jobs.job import CacheState, Job, Tolerance, Workload
+from warpsmith.domain.jobs.plan import BufferPlan, Compiled, Family, WorkloadPlan
+from warpsmith.domain.templates.outcome import CompileFacts, Measured, Outcome, Rejected, Stage
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.measure.roofline import below_floor, floor_of
 from warpsmith.settings import Settings
 from warpsmith.testing.fakes import FakeReference, fake_ports
@@ -22,8 +22,13 @@ from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks.extra_cases import MAX_NEIGHBOURS, neighbours
 from warpsmith.tuning.objective import time_us
+from warpsmith.tuning.outputs.output_checks import (
+    CheckRules,
+    check_run,
+    undeclared_globals,
+    undeclared_words,
+)
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.session.output_checks import CheckRules, check_run, undeclared_globals, undeclared_words
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.tuning.timing.drift import DriftWatch, corrected
 from warpsmith.tuning.trials.first_trial import run_gate, run_trial

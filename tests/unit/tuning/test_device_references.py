@@ -12,7 +12,7 @@ from warpsmith.errors import InvalidInput
 from warpsmith.testing.fakes import FakeReference, fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
-from warpsmith.tuning.session import expected_outputs
+from warpsmith.tuning.outputs import expected_outputs
 from warpsmith.tuning.session.device_session import Case, DeviceSession
 from warpsmith.verify.run_report import Array, ReferenceCase
 

@@ -7,14 +7,21 @@ from typing import Any
 
 import pytest
 
-from warpsmith.domain.declined_rule import DeclineCode, DeclinedRule, not_permitted
 from warpsmith.domain.device import Ceilings
-from warpsmith.domain.job import Budget
-from warpsmith.domain.outcome import Comparison, Interval, Stage, TimeSummary, Verdict, WorkloadTiming
+from warpsmith.domain.jobs.job import Budget
 from warpsmith.domain.reason import Reason, ReasonCode
-from warpsmith.domain.space import Parameter
 from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind, TaskState
-from warpsmith.domain.template import AppliedRule, RuleFault, Template
+from warpsmith.domain.templates.declined_rule import DeclineCode, DeclinedRule, not_permitted
+from warpsmith.domain.templates.outcome import (
+    Comparison,
+    Interval,
+    Stage,
+    TimeSummary,
+    Verdict,
+    WorkloadTiming,
+)
+from warpsmith.domain.templates.space import Parameter
+from warpsmith.domain.templates.template import AppliedRule, RuleFault, Template
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.decisions.end_reason import reason_of
 from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, TaskView

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.metering import Meter, cuda_job, hot_ports
-from warpsmith.domain.job import CacheState, Job
-from warpsmith.domain.outcome import Measured
-from warpsmith.domain.space import Configuration, configuration_key
+from warpsmith.domain.jobs.job import CacheState, Job
+from warpsmith.domain.templates.outcome import Measured
+from warpsmith.domain.templates.space import Configuration, configuration_key
 from warpsmith.measure import energy as measuring
 from warpsmith.measure.energy import EnergyWatch, energy_plan, pareto, power_w
 from warpsmith.measure.nvml import Nvml

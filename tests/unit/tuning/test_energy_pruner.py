@@ -10,10 +10,10 @@ import pytest
 from db.tables import CandidateRow, TrialRow
 from tests.metering import Meter, cuda_job, hot_ports
 from tests.unit.tuning.test_tuning_loops import Listed
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import CutShort, Measured, Outcome, Rejected, Stage
-from warpsmith.domain.space import Configuration, configuration_key
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.outcome import CutShort, Measured, Outcome, Rejected, Stage
+from warpsmith.domain.templates.space import Configuration, configuration_key
+from warpsmith.domain.templates.template import Template
 from warpsmith.measure import energy as measuring
 from warpsmith.testing.fakes import ListSink
 from warpsmith.tuning.baseline import measure_baseline
@@ -27,7 +27,7 @@ from warpsmith.tuning.trials.first_trial import run_gate
 from warpsmith.tuning.trials.pruner import ENOUGH
 from warpsmith.tuning.trials.slice import NO_ENERGY, SliceLimits, SliceStart, run_slice
 from warpsmith.tuning.winners.finalists import Finalist, few, ranked
-from worker.trial_reuse import still_count
+from worker.works.trial_reuse import still_count
 from worker.works.verify import FINALISTS, _finalists
 
 KEY = "n=4096"

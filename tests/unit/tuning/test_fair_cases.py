@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from tests.unit.tuning.test_tuning_loops import times
-from warpsmith.domain.job import Workload
-from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.outcome import Rejected, Stage
-from warpsmith.domain.plan import CaseKey, Family
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.jobs.job import Workload
+from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.jobs.plan import CaseKey, Family
+from warpsmith.domain.templates.outcome import Rejected, Stage
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.errors import ChildDied
 from warpsmith.testing.fakes import FakeDevice, FakeOpener, fake_ports
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.execution.session_ports import Case
+from warpsmith.tuning.outputs.output_checks import CheckResult
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
-from warpsmith.tuning.session.output_checks import CheckResult
-from warpsmith.tuning.session.session_ports import Case
 from warpsmith.verify.run_report import RunReport
 
 JOB = scale_job()

@@ -8,9 +8,9 @@ from typing import cast
 import numpy as np
 import pytest
 
-from warpsmith.domain.job import CacheState
-from warpsmith.domain.outcome import Interval
-from warpsmith.domain.plan import TimingPlan, TimingSamples
+from warpsmith.domain.jobs.job import CacheState
+from warpsmith.domain.jobs.plan import TimingPlan, TimingSamples
+from warpsmith.domain.templates.outcome import Interval
 from warpsmith.tuning.timing.paired_blocks import Side, TimeBlock, TimedBlocks
 from warpsmith.tuning.winners.gain_checks import (
     CLOCKED_PAIRS,

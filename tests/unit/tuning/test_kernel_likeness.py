@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from testbed.kernels.kernel_kinds import KINDS
-from warpsmith.domain.kernel import Kernel
+from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
 from warpsmith.tuning.lessons.kernel_fingerprint import fingerprint
 from warpsmith.tuning.lessons.kernel_likeness import SKETCH_SIZE, likeness, sketch

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.unit.tuning.test_tuning_loops import LIMITS, Listed
-from warpsmith.domain.outcome import Measured
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.templates.outcome import Measured
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.testing.fakes import ListSink, fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline

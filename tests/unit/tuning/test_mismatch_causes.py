@@ -6,14 +6,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from warpsmith.domain.argument import Role
+from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import Job, Tolerance
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import BufferPlan, WorkloadPlan
+from warpsmith.domain.jobs.job import Job, Tolerance
+from warpsmith.domain.jobs.plan import BufferPlan, WorkloadPlan
+from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.testing.jobs import scale_job
-from warpsmith.tuning.session.output_checks import CheckRules, check_run
-from warpsmith.tuning.session.unwritten import CHANCE, hidden_unwritten, unwritten
+from warpsmith.tuning.outputs.output_checks import CheckRules, check_run
+from warpsmith.tuning.outputs.unwritten import CHANCE, hidden_unwritten, unwritten
 from warpsmith.verify.dtypes import numpy_dtype
 from warpsmith.verify.run_report import Ranges, RunReport
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.unit.tuning.test_tuning_loops import JOB, finalists, times
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Measured
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.outcome import Measured
 from warpsmith.testing.fakes import FakeOpener, fake_ports
 from warpsmith.testing.jobs import noises
 from warpsmith.tuning.baseline import measure_baseline

@@ -13,17 +13,17 @@ from testbed.deadlines import HANGS_S
 from testbed.sanitizer import NothingWaits
 from tests.unit.tuning.observed_references import Reference, nothing_stays, ports_with
 from tests.unit.tuning.test_tuning_loops import JOB, finalists, times
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.plan import Compiled, WorkloadPlan
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import Compiled, WorkloadPlan
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.testing.fakes import FakeDevice, FakeOpener, fake_ports
 from warpsmith.testing.jobs import noises
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks import reference_prefetch
 from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch
+from warpsmith.tuning.execution.session_ports import Case, SessionPorts
+from warpsmith.tuning.outputs.output_checker import OutputChecker
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.session.output_checker import OutputChecker
-from warpsmith.tuning.session.session_ports import Case, SessionPorts
 from warpsmith.tuning.tasks import VerifyResult
 from warpsmith.tuning.winners.process_pairs import PROCESSES
 from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners

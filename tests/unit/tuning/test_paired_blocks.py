@@ -8,14 +8,14 @@ import pytest
 
 from testbed.sanitizer import NothingWaits
 from tests.unit.tuning.test_tuning_loops import finalists, times
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.outcome import Comparison, Conditions, Rejected, Stage, Verdict
-from warpsmith.domain.plan import Compiled, WorkloadPlan
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import Compiled, WorkloadPlan
+from warpsmith.domain.templates.outcome import Comparison, Conditions, Rejected, Stage, Verdict
 from warpsmith.errors import Unavailable
-from warpsmith.sandbox.sanitize_host import first_finding
+from warpsmith.sandbox.hosts.sanitize_host import first_finding
 from warpsmith.testing.fakes import FakeReference, fake_ports
 from warpsmith.testing.jobs import noises, scale_job
-from warpsmith.tuning.session.session_ports import SessionPorts
+from warpsmith.tuning.execution.session_ports import SessionPorts
 from warpsmith.tuning.timing.paired_blocks import REDONE, TimedBlocks, interleaved
 from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners
 
@@ -130,7 +130,7 @@ def test_a_winner_with_a_race_makes_room_for_the_next_one() -> None:
 
 def test_what_the_users_kernel_has_as_well_rejects_nothing() -> None:
     default = {"BLOCK": 64, "PER": 1}
-    from warpsmith.domain.space import configuration_key
+    from warpsmith.domain.templates.space import configuration_key
 
     both = {best_binary(): "Race", configuration_key(default).encode(): "Race"}
     withdrawn, comparisons = sanitized(FakeSanitizer(both))

@@ -12,13 +12,13 @@ import pytest
 
 from testbed.deadlines import HANGS_S
 from tests.unit.tuning.observed_references import Outcomes
-from warpsmith.domain.job import Workload
+from warpsmith.domain.jobs.job import Workload
 from warpsmith.errors import InvalidInput
 from warpsmith.testing.fakes import FakeReference, fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch
+from warpsmith.tuning.execution.session_ports import Case
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.session.session_ports import Case
 from warpsmith.verify.run_report import ReferenceCase
 
 JOB = scale_job()

@@ -10,9 +10,9 @@ import pytest
 from testbed.deadlines import HANGS_S
 from tests.unit.tuning.observed_references import Outcomes, Reference, nothing_stays, ports_with
 from tests.unit.tuning.test_tuning_loops import finalists, times
-from warpsmith.domain.job import Workload
-from warpsmith.domain.plan import Family
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.jobs.job import Workload
+from warpsmith.domain.jobs.plan import Family
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.errors import InvalidInput
 from warpsmith.testing.fakes import FakeReference, fake_ports
 from warpsmith.testing.jobs import noises, scale_job
@@ -20,8 +20,8 @@ from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks import reference_prefetch as module
 from warpsmith.tuning.checks.extra_cases import certain_cases
 from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch, may_overlap, prefetch_references
+from warpsmith.tuning.execution.session_ports import Case, SessionPorts
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.session.session_ports import Case, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, VerifyResult
 from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners
 from warpsmith.verify.run_report import ReferenceCase

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from testbed.job_in_memory import Rows
-from warpsmith.domain.job import RULES, Budget, RewritePolicy, Strategy
+from warpsmith.domain.jobs.job import RULES, Budget, RewritePolicy, Strategy
 from warpsmith.domain.state import JobState, SliceEnd, TaskKind
 from warpsmith.tuning.decisions.snapshot import CandidateSummary
 from warpsmith.tuning.tasks import Payload, SlicePayload, SliceResult, StepPayload, StepResult

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from warpsmith.domain.argument import Role
+from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import Tolerance
-from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
+from warpsmith.domain.jobs.job import Tolerance
+from warpsmith.domain.jobs.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.testing.jobs import scale_job
-from warpsmith.tuning.session.rounding_room import may_cancel, room_of
+from warpsmith.tuning.outputs.rounding_room import may_cancel, room_of
 
 Array = NDArray[np.floating]
 

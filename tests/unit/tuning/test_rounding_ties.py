@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from warpsmith.domain.argument import Role
+from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import Tolerance
-from warpsmith.domain.plan import BufferPlan, WorkloadPlan, moved
+from warpsmith.domain.jobs.job import Tolerance
+from warpsmith.domain.jobs.plan import BufferPlan, WorkloadPlan, moved
 from warpsmith.testing.jobs import scale_job
-from warpsmith.tuning.session.rounding_ties import (
+from warpsmith.tuning.outputs.rounding_ties import (
     BY_CHANCE,
     allowed_share,
     own_misses,

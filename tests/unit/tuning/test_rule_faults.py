@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from testbed.example_jobs import load_example
-from warpsmith.domain.outcome import Rejected, Stage
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import RuleFault, Template
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.templates.outcome import Rejected, Stage
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import RuleFault, Template
+from warpsmith.extensions.rules.templater import make_template
 from warpsmith.tuning.trials.rule_faults import rules_at_fault
 
 JOB = load_example("silu_and_mul", "opencl")

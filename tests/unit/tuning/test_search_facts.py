@@ -10,9 +10,16 @@ from pydantic import ValidationError
 from testbed.rows import rejected
 from tests.unit.cli.test_report import result
 from tests.unit.tuning.test_decide import timed_baseline
-from warpsmith.domain.outcome import CompileFacts, Measured, Outcome, Stage, TimeSummary, WorkloadTiming
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import Template
+from warpsmith.domain.templates.outcome import (
+    CompileFacts,
+    Measured,
+    Outcome,
+    Stage,
+    TimeSummary,
+    WorkloadTiming,
+)
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import Template
 from warpsmith.measure.occupancy import occupancy
 from warpsmith.report.bundle import report_html
 from warpsmith.testing.jobs import DEVICE, scale_job

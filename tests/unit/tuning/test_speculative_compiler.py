@@ -8,10 +8,10 @@ import pytest
 
 from tests.unit.tuning.test_tuning_loops import Listed, all_configurations, times
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.outcome import CompileFacts, Measured, Outcome, Rejected, Stage
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.space import Configuration, configuration_key
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import CompileFacts, Measured, Outcome, Rejected, Stage
+from warpsmith.domain.templates.space import Configuration, configuration_key
+from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.testing.fakes import ListSink, fake_ports
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.baseline import measure_baseline

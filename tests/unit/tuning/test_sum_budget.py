@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import Tolerance
-from warpsmith.tuning.session.output_checks import WORLD_LUCK, WORLD_STRAYS
+from warpsmith.domain.jobs.job import Tolerance
+from warpsmith.tuning.outputs.output_checks import WORLD_LUCK, WORLD_STRAYS
 from warpsmith.verify.compare import Budget, compare
 
 SUMS = 4096

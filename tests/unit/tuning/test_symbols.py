@@ -2,7 +2,7 @@
 
 import pytest
 
-from warpsmith.tuning.session.symbols import variable_of, without_unit
+from warpsmith.tuning.outputs.symbols import variable_of, without_unit
 
 # As NVRTC 13.0 and nvcc 12 name them for two kernels that differ by one statement.
 SAME = [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from warpsmith.rewrite.reader.lexing.tokens import comments_blanked
+from warpsmith.source.lexing.tokens import comments_blanked
 from warpsmith.tuning.tasks import MAX_ANSWER_CHARACTERS, ToolAnswer
 
 

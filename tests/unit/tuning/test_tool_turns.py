@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from testbed.job_in_memory import Rows
-from warpsmith.domain.job import Budget
+from warpsmith.domain.jobs.job import Budget
 from warpsmith.domain.state import JobState, TaskKind, TaskState
-from warpsmith.domain.template import Template
+from warpsmith.domain.templates.template import Template
 from warpsmith.tuning.decisions.decide import decide
 from warpsmith.tuning.decisions.snapshot import StartTask, apply, end_task
 from warpsmith.tuning.decisions.time_budget import verification_s

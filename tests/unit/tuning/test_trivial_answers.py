@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from warpsmith.domain.job import Job
-from warpsmith.domain.plan import WorkloadPlan
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.plan import WorkloadPlan
 from warpsmith.testing.fakes import FakeReference, fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline

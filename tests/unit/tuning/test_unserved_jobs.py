@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from testbed.job_in_memory import Rows
-from warpsmith.domain.job import Budget
+from warpsmith.domain.jobs.job import Budget
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.testing.jobs import DEVICE
 from warpsmith.tuning.decisions.decide import decide

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from warpsmith.domain.argument import Role
+from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import BufferPlan, Family, WorkloadPlan
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.plan import BufferPlan, Family, WorkloadPlan
+from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.testing.jobs import scale_job
-from warpsmith.tuning.session.output_checks import CheckResult, CheckRules, check_run
+from warpsmith.tuning.outputs.output_checks import CheckResult, CheckRules, check_run
 from warpsmith.verify.run_report import RunReport
 from warpsmith.verify.worlds import KINDS, WorldKind
 

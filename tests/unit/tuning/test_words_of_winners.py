@@ -7,11 +7,11 @@ import pytest
 
 from tests.sandbox.kernels import kernel
 from warpsmith.domain.device import Backend
-from warpsmith.domain.outcome import CompileFacts
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import CompileFacts
+from warpsmith.domain.templates.template import ConfiguredKernel
+from warpsmith.tuning.execution.baseline_knowledge import BaselineKnowledge
 from warpsmith.tuning.session.baseline_kernel import know_words
-from warpsmith.tuning.session.baseline_knowledge import BaselineKnowledge
 from warpsmith.tuning.session.device_session import DeviceSession
 
 

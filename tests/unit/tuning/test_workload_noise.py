@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Comparison, Measured, Verdict
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.outcome import Comparison, Measured, Verdict
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline

@@ -6,7 +6,7 @@ import pytest
 
 from warpsmith.errors import InvalidInput
 from warpsmith.settings import Settings
-from warpsmith.webhooks.addresses import Allowed, is_public
+from warpsmith.system.addresses import Allowed, is_public
 from warpsmith.webhooks.sending import Sender
 from warpsmith.webhooks.target import NOT_REACHED, parse_target
 

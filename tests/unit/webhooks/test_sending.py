@@ -15,7 +15,7 @@ import pytest
 
 from testbed.deadlines import HANGS_S, stretched
 from testbed.receivers import receiving
-from warpsmith.webhooks.addresses import Allowed
+from warpsmith.system.addresses import Allowed
 from warpsmith.webhooks.sending import REPLY_BYTES, Sender
 
 HERE = Allowed.of("127.0.0.1/32")

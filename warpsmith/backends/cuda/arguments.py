@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from warpsmith.backends.base import Bound, LocalSlot, Packed
-from warpsmith.domain.by_value_plan import Parameter
-from warpsmith.domain.layout import POINTER_BYTES, Extent
+from warpsmith.domain.arguments.layout import POINTER_BYTES, Extent
+from warpsmith.domain.jobs.by_value_plan import Parameter
 
 
 def parameter_buffer(arguments: Sequence[Bound]) -> bytes:

@@ -10,8 +10,8 @@ from warpsmith.backends.base import CompileRequest, Device
 from warpsmith.backends.cuda.compile import compile_cuda, import_compiler
 from warpsmith.backends.cuda.device import CudaDevice
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.errors import Unavailable
 
 __all__ = ["compile_source", "import_compiler", "import_device", "open_device", "probe"]

@@ -11,9 +11,9 @@ from warpsmith.backends.cuda.nvrtc import compile_nvrtc, load_nvrtc
 from warpsmith.backends.cuda.telling import may_depend, telling
 from warpsmith.backends.cuda.toolkit import find_nvcc
 from warpsmith.domain.device import Backend
+from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.options import refused_options
-from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected, Stage
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.templates.outcome import MAX_LOG_CHARACTERS, Rejected, Stage
 
 _ASSEMBLER = re.compile(r"^[ \t]*+ptxas (?:error|fatal)(?!.*Unresolved extern)", re.M)
 """An error behind the front end, such as too much shared memory, which every way would end with."""

@@ -9,9 +9,15 @@ from warpsmith.backends.binaries.cubin import read_cubin
 from warpsmith.backends.binaries.kernel_symbols import is_mark
 from warpsmith.backends.binaries.ptx_names import never_named
 from warpsmith.backends.cuda.arguments import parameter_mismatch
-from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage, joined_facts
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.source_text import code_of
+from warpsmith.domain.templates.outcome import (
+    MAX_LOG_CHARACTERS,
+    CompileFacts,
+    Rejected,
+    Stage,
+    joined_facts,
+)
 
 _RESOURCES = re.compile(r"Used (\d++) registers")
 _SPILLS = re.compile(r"(?<!\d)(\d++) bytes spill stores, (\d++) bytes spill loads")

@@ -20,9 +20,9 @@ from warpsmith.backends.cuda.program import CudaFunction, CudaProgram
 from warpsmith.backends.cuda.variants import CudaVariants
 from warpsmith.backends.graph_timed_device import GraphTimedDevice
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.plan import BufferPlan, Compiled
-from warpsmith.domain.variant_binaries import is_joined, split
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import BufferPlan, Compiled
+from warpsmith.domain.templates.variant_binaries import is_joined, split
 
 DEFAULT_SHARED_BYTES = 48 * 1024
 Loaded = CudaProgram | CudaVariants

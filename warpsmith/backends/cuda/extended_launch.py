@@ -7,7 +7,7 @@ from typing import Any
 from warpsmith.backends.base import Bound
 from warpsmith.backends.cuda.arguments import parameter_places
 from warpsmith.backends.cuda.graph import GraphTimer
-from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.jobs.launch_size import LaunchSize
 
 PORTABLE_BLOCKS = 8
 """Blocks of a cluster that every device with clusters takes; more must be permitted for the function."""

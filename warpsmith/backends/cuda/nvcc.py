@@ -8,7 +8,7 @@ from warpsmith.backends.binaries.cubin import read_cubin
 from warpsmith.backends.binaries.kernel_symbols import demangled, is_mark, marked, match_entry
 from warpsmith.backends.cuda.compiled_cubin import Cubin, Refused, is_plain_c
 from warpsmith.backends.cuda.toolkit import find_nvcc
-from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, Rejected, Stage
+from warpsmith.domain.templates.outcome import MAX_LOG_CHARACTERS, Rejected, Stage
 
 
 def compile_nvcc(request: CompileRequest) -> Cubin | Rejected:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from warpsmith import extras
-from warpsmith.backends.base import BACK_ENDS, CompileRequest, CompileWay
+from warpsmith.backends.base import PACKAGE, CompileRequest, CompileWay
 from warpsmith.backends.cuda.compiled_cubin import Cubin, Refused, is_plain_c
 from warpsmith.backends.cuda.toolkit import toolkit_includes
 from warpsmith.backends.telling.elsewhere import NAME
@@ -136,7 +136,7 @@ def _log(nvrtc: Any, program: Any) -> str:
         .replace("\0", "\n")
         .strip()
         .replace(f"{HEADERS}/", "")
-        .replace(f"{BACK_ENDS}/", "")
+        .replace(f"{PACKAGE}/", "")
     )
 
 

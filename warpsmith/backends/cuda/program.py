@@ -9,7 +9,7 @@ from warpsmith.backends.cuda.arguments import parameter_buffer
 from warpsmith.backends.cuda.extended_launch import ExtendedLaunch
 from warpsmith.backends.cuda.memory import CudaAddressSpace
 from warpsmith.backends.program_variables import ProgramVariables
-from warpsmith.domain.launch_size import LaunchSize
+from warpsmith.domain.jobs.launch_size import LaunchSize
 
 
 class CudaFunction:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from warpsmith.backends.base import BACK_ENDS, CompileRequest, CompileWay
+from warpsmith.backends.base import PACKAGE, CompileRequest, CompileWay
 from warpsmith.backends.binaries.ptx_reach import reached
 from warpsmith.backends.cuda.nvcc import ptx_by_nvcc, with_marks
 from warpsmith.backends.cuda.nvrtc import HEADERS, for_nvrtc, ptx_of
@@ -168,7 +168,7 @@ def _included(place: Place, source: str, name: str) -> str:
 def _includes_others(request: CompileRequest) -> bool:
     """Whether the job's texts include files that are neither the job's nor the toolkit's."""
     folder = Path.cwd()
-    given = [d for d in request.include_dirs if not d.is_relative_to(BACK_ENDS)]
+    given = [d for d in request.include_dirs if not d.is_relative_to(PACKAGE)]
     others = [d for d in given if not d.is_relative_to(folder)]
     own = [sub for d in given if d not in others for sub in (d, *d.rglob("*/"))]
     for name in included((request.source, *request.headers)):

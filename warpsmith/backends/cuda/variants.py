@@ -10,8 +10,8 @@ import numpy as np
 from warpsmith.backends.base import Array, Bound, LaunchRefused
 from warpsmith.backends.binaries.cubin import read_cubin
 from warpsmith.backends.cuda.program import CudaFunction, CudaProgram
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.variant_binaries import Variant
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.templates.variant_binaries import Variant
 
 
 class CudaVariants:

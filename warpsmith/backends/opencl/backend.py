@@ -28,9 +28,9 @@ from warpsmith.backends.opencl.platforms import devices, opencl
 from warpsmith.backends.opencl.pocl_cpu_name import cpu_name
 from warpsmith.backends.opencl.pocl_watch import allow_variables, refuse_with, watch
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import BufferPlan, Compiled
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import BufferPlan, Compiled
+from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.errors import Unavailable
 
 SAMPLE_US = 400.0

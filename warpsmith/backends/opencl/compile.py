@@ -14,11 +14,17 @@ from warpsmith.backends.opencl.pocl_cpu_name import cpu_name
 from warpsmith.backends.opencl.pocl_watch import allow_variables, preprocessing, take_preprocessed, watch
 from warpsmith.backends.telling.words import ASKING, Guard, Preprocessed, guard, header_in, source_in, told
 from warpsmith.domain.device import Backend
+from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.options import refused_options
-from warpsmith.domain.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage, joined_facts
-from warpsmith.domain.plan import Compiled
 from warpsmith.domain.source_text import code_of
-from warpsmith.domain.template import ExpectedLaunch
+from warpsmith.domain.templates.outcome import (
+    MAX_LOG_CHARACTERS,
+    CompileFacts,
+    Rejected,
+    Stage,
+    joined_facts,
+)
+from warpsmith.domain.templates.template import ExpectedLaunch
 from warpsmith.errors import Unavailable
 
 MOST_FINISHED = 4

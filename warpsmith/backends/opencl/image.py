@@ -8,9 +8,9 @@ import numpy as np
 
 from warpsmith.backends.base import Array, DeviceFault, LaunchRefused, Memory, pieces_of
 from warpsmith.backends.opencl.platforms import opencl
+from warpsmith.domain.arguments.image import ImageFormat
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.image import ImageFormat
-from warpsmith.domain.plan import BufferPlan
+from warpsmith.domain.jobs.plan import BufferPlan
 
 Triple = tuple[int, int, int]
 

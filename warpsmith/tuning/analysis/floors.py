@@ -1,7 +1,7 @@
 """The floor of each workload: the shortest time that the device allows. Pure."""
 
-from warpsmith.domain.job import Job
-from warpsmith.domain.plan import plan_workload
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.plan import plan_workload
 from warpsmith.errors import ExpressionError
 from warpsmith.measure.roofline import Floor, floor_of
 from warpsmith.tuning.tasks import BaselineResult

@@ -10,8 +10,8 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import combinations
 
 from warpsmith.domain.base import Frozen
-from warpsmith.domain.outcome import Measured, Outcome, Rejected
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.templates.outcome import Measured, Outcome, Rejected
+from warpsmith.domain.templates.space import Configuration
 
 MIN_TRIALS = 8
 """Number of measured trials below which no effect is reported."""

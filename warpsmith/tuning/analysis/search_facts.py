@@ -6,12 +6,12 @@ from pydantic import Field
 
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.launch_size import LaunchSize, launch_size
-from warpsmith.domain.outcome import CompileFacts, Measured
-from warpsmith.domain.plan import plan_workload
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job, Workload
+from warpsmith.domain.jobs.launch_size import LaunchSize, launch_size
+from warpsmith.domain.jobs.plan import plan_workload
+from warpsmith.domain.templates.outcome import CompileFacts, Measured
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import Template
 from warpsmith.errors import ExpressionError
 from warpsmith.measure.occupancy import occupancy
 from warpsmith.measure.roofline import bytes_once, not_refuted

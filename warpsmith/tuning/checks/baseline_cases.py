@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
-from warpsmith.domain.argument import Role
-from warpsmith.domain.draw import ARRANGED, Distribution
-from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.memory import wide_zones
-from warpsmith.domain.outcome import Rejected, Stage
-from warpsmith.domain.plan import BufferPlan, Compiled, Family
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.arguments.argument import Role
+from warpsmith.domain.arguments.draw import ARRANGED, Distribution
+from warpsmith.domain.jobs.job import Job, Workload
+from warpsmith.domain.jobs.memory import wide_zones
+from warpsmith.domain.jobs.plan import BufferPlan, Compiled, Family
+from warpsmith.domain.templates.outcome import Rejected, Stage
+from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
+from warpsmith.system.whereabouts import HERE
 from warpsmith.tuning.checks.baseline_time import BaselineTime
 from warpsmith.tuning.checks.extra_cases import (
     FAMILY_BYTES,
@@ -24,27 +25,26 @@ from warpsmith.tuning.checks.extra_cases import (
 )
 from warpsmith.tuning.checks.faulty_shapes import FaultyShapes
 from warpsmith.tuning.checks.world_cases import at_listed_shape, proposed_worlds
-from warpsmith.tuning.ports import DevicePort
-from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
-from warpsmith.tuning.session.launch_limits import size_within_limits
-from warpsmith.tuning.session.output_checker import is_wrong
-from warpsmith.tuning.session.output_checks import (
+from warpsmith.tuning.execution.session_ports import Case
+from warpsmith.tuning.outputs.output_checker import is_wrong
+from warpsmith.tuning.outputs.output_checks import (
     CheckRules,
     check_run,
     spread,
     tells_nothing,
     tolerance_of,
 )
-from warpsmith.tuning.session.rounding_ties import allowed_share, own_misses
-from warpsmith.tuning.session.session_ports import Case
-from warpsmith.tuning.session.world_sizes import sized_world
+from warpsmith.tuning.outputs.rounding_ties import allowed_share, own_misses
+from warpsmith.tuning.outputs.world_sizes import sized_world
+from warpsmith.tuning.ports import DevicePort
+from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
+from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import same_bits
 from warpsmith.verify.dtypes import largest
 from warpsmith.verify.inputs import default_draw, drawn_pieces
 from warpsmith.verify.kept_elements import counted_report
 from warpsmith.verify.run_report import Array, RunReport
-from warpsmith.whereabouts import HERE
 
 FAMILIES_ELSEWHERE, FAMILIES_OF_LARGE = 3, 1
 """Number of families, drawn at random, with which workloads larger than the smallest are checked, and those

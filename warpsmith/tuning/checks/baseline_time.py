@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from warpsmith.domain.plan import STEADY_LAUNCH_US, TimingPlan, TimingSamples
-from warpsmith.tuning.session.session_ports import Case
+from warpsmith.domain.jobs.plan import STEADY_LAUNCH_US, TimingPlan, TimingSamples
+from warpsmith.tuning.execution.session_ports import Case
 
 SHARE = 0.25
 """Fraction of the job's seconds for the launches of its baseline."""

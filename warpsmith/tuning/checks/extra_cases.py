@@ -5,14 +5,14 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 
-from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled, Family
-from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.domain.jobs.job import Job, Workload
+from warpsmith.domain.jobs.plan import Compiled, Family
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.template import ConfiguredKernel, Template
+from warpsmith.tuning.outputs.output_checks import CheckResult
 from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.session.device_session import Case, DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
-from warpsmith.tuning.session.output_checks import CheckResult
 from warpsmith.verify.worlds import kind_of
 
 MAX_NEIGHBOURS = 9

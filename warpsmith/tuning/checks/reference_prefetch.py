@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 
-from warpsmith.cores import usable_cores
-from warpsmith.domain.job import NumpyReference, Workload
-from warpsmith.domain.plan import WorkloadPlan
+from warpsmith.domain.jobs.job import NumpyReference, Workload
+from warpsmith.domain.jobs.plan import WorkloadPlan
 from warpsmith.errors import ExpressionError, InvalidInput
+from warpsmith.processes.cores import usable_cores
 from warpsmith.tuning.checks.extra_cases import certain_cases
+from warpsmith.tuning.execution.session_ports import Case
 from warpsmith.tuning.ports import ReferencePort
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.session.session_ports import Case
 from warpsmith.verify.dtypes import wanted_dtype
 from warpsmith.verify.run_report import Array, ReferenceCase
 

@@ -4,13 +4,13 @@ import logging
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from warpsmith.cores import usable_cores
-from warpsmith.domain.job import Workload
-from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.outcome import Rejected, Stage
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.jobs.job import Workload
+from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected, Stage
+from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import Unavailable
+from warpsmith.processes.cores import usable_cores
 from warpsmith.tuning.ports import SanitizerPort
 from warpsmith.tuning.session.device_session import DeviceSession
 

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from warpsmith.domain.job import Workload
-from warpsmith.domain.plan import Family
+from warpsmith.domain.jobs.job import Workload
+from warpsmith.domain.jobs.plan import Family
 from warpsmith.errors import ExpressionError
 from warpsmith.tuning.checks.baseline_cases import passing
 from warpsmith.tuning.checks.extra_cases import FAMILY_BYTES, NEIGHBOUR_BYTES, size_bytes
 from warpsmith.tuning.checks.faulty_shapes import FaultyShapes
+from warpsmith.tuning.execution.session_ports import Case
 from warpsmith.tuning.session.baseline_kernel import compiled_baseline
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.session.session_ports import Case
 from warpsmith.tuning.tasks import BaselineResult, CasesResult, CheckedCase, ProposedCase
 
 

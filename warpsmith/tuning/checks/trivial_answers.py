@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.argument import Role
-from warpsmith.domain.draw import Distribution
-from warpsmith.domain.job import Workload
-from warpsmith.domain.plan import BufferPlan, WorkloadPlan
-from warpsmith.rewrite.reader.declarations.device_variables import unfilled_constants
+from warpsmith.domain.arguments.argument import Role
+from warpsmith.domain.arguments.draw import Distribution
+from warpsmith.domain.jobs.job import Workload
+from warpsmith.domain.jobs.plan import BufferPlan, WorkloadPlan
+from warpsmith.source.declarations.device_variables import unfilled_constants
+from warpsmith.tuning.execution.session_ports import Case
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.session.session_ports import Case
 from warpsmith.verify.compare import allowed_misses, misses, passes
 from warpsmith.verify.in_spans import in_spans, pieces
 from warpsmith.verify.inputs import drawn_pieces

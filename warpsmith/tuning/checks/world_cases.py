@@ -4,8 +4,8 @@ import math
 import random
 from collections.abc import Iterator
 
-from warpsmith.domain.job import NumpyReference, Workload
-from warpsmith.domain.plan import Family
+from warpsmith.domain.jobs.job import NumpyReference, Workload
+from warpsmith.domain.jobs.plan import Family
 from warpsmith.errors import ExpressionError
 from warpsmith.tuning.session.device_session import Case, DeviceSession
 from warpsmith.verify.worlds import SCALED, SPECIAL, WORLDS, WorldKind, kind_of

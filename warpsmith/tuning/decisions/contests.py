@@ -9,7 +9,7 @@ were started for say how far a contest has come.
 import math
 from dataclasses import dataclass
 
-from warpsmith.domain.job import RULES, Strategy
+from warpsmith.domain.jobs.job import RULES, Strategy
 from warpsmith.domain.state import CandidateState
 from warpsmith.tuning.decisions.halving import half, parts, weight
 from warpsmith.tuning.decisions.ideas import planned

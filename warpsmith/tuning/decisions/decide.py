@@ -1,6 +1,6 @@
 """The next actions of a job, as a pure function of its rows."""
 
-from warpsmith.domain.job import RULES, Strategy
+from warpsmith.domain.jobs.job import RULES, Strategy
 from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind
 from warpsmith.tuning.decisions.contests import Share, contest_of, rules_question
 from warpsmith.tuning.decisions.device_waits import given_up, pin

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from warpsmith.domain.declined_rule import DeclineCode, DeclinedRule
-from warpsmith.domain.outcome import MIN_CLAIM, Comparison, Verdict, margin_of
 from warpsmith.domain.reason import Reason, ReasonCode
 from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
-from warpsmith.domain.template import Template
+from warpsmith.domain.templates.declined_rule import DeclineCode, DeclinedRule
+from warpsmith.domain.templates.outcome import MIN_CLAIM, Comparison, Verdict, margin_of
+from warpsmith.domain.templates.template import Template
 from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot
 from warpsmith.tuning.decisions.stopping import LEAST_GAIN, MOST_NOISE, at_the_floor
 from warpsmith.tuning.decisions.task_history import (

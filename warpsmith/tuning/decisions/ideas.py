@@ -1,6 +1,6 @@
 """The ideas of a round: what a planner wants tried side by side. Pure."""
 
-from warpsmith.domain.job import Strategy
+from warpsmith.domain.jobs.job import Strategy
 from warpsmith.tuning.decisions.halving import parts
 from warpsmith.tuning.decisions.shares import LEAST_TRIALS, parents, round_trials, unopened
 from warpsmith.tuning.decisions.snapshot import JobSnapshot

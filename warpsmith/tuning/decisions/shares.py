@@ -1,6 +1,6 @@
 """How rounds, branches and trials of a job are shared out, and what is left of its budget. Pure."""
 
-from warpsmith.domain.job import Strategy
+from warpsmith.domain.jobs.job import Strategy
 from warpsmith.domain.state import TaskKind
 from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, TaskView
 from warpsmith.tuning.decisions.task_history import (

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from warpsmith.domain.declined_rule import DeclinedRule
-from warpsmith.domain.job import Job
+from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import CandidateState, JobState, TaskKind, TaskState
-from warpsmith.domain.template import Template
+from warpsmith.domain.templates.declined_rule import DeclinedRule
+from warpsmith.domain.templates.template import Template
 from warpsmith.tuning.decisions.unserved_jobs import Unserved
 from warpsmith.tuning.tasks import Payload, Result
 

@@ -2,7 +2,7 @@
 
 import math
 
-from warpsmith.domain.job import Job, Metric
+from warpsmith.domain.jobs.job import Job, Metric
 from warpsmith.tuning.analysis.floors import floors
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.tasks import BaselineResult

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from warpsmith.domain.state import SliceEnd, TaskKind, TaskState
-from warpsmith.domain.template import RuleFault
+from warpsmith.domain.templates.template import RuleFault
 from warpsmith.tuning.decisions.snapshot import JobSnapshot, TaskView
 from warpsmith.tuning.tasks import (
     JobBaseline,

@@ -1,7 +1,7 @@
 """Division of a job's seconds between verification and everything else."""
 
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job, Metric, Objective
+from warpsmith.domain.jobs.job import Job, Metric, Objective
 from warpsmith.tuning.decisions.stopping import LEAST_GAIN
 from warpsmith.tuning.tasks import BaselineResult
 

@@ -3,8 +3,8 @@
 import hashlib
 import json
 
-from warpsmith.domain.kernel import Kernel
-from warpsmith.rewrite.reader.lexing.tokens import without_comments
+from warpsmith.domain.kernels.kernel import Kernel
+from warpsmith.source.lexing.tokens import without_comments
 
 
 def fingerprint(kernel: Kernel) -> str:

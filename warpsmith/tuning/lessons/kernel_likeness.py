@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from warpsmith.domain.kernel import Kernel
-from warpsmith.rewrite.reader.lexing.tokens import tokenise
+from warpsmith.domain.kernels.kernel import Kernel
+from warpsmith.source.lexing.tokens import tokenise
 
 Sketch = npt.NDArray[np.uint16]
 """The last 16 bits of the least hashes, `SKETCH_SIZE` of them."""

@@ -6,9 +6,9 @@ from pydantic import model_validator
 
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import DeviceInfo
-from warpsmith.domain.job import Job
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import Template
 
 MOST_TRIED = 6
 """Limit on the candidates of a job that are kept: those that gained most, then the newest that failed."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import InvalidInput
 from warpsmith.tuning.session.device_session import DeviceSession
 

@@ -4,25 +4,25 @@ import secrets
 from concurrent.futures import Future
 
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.template import ConfiguredKernel
-from warpsmith.tuning.ports import DevicePort
-from warpsmith.tuning.session import variants
-from warpsmith.tuning.session.baseline_knowledge import BaselineKnowledge
-from warpsmith.tuning.session.expected_outputs import ExpectedOutputs
-from warpsmith.tuning.session.fair_cases import FairCases
-from warpsmith.tuning.session.output_checker import OutputChecker
-from warpsmith.tuning.session.replaceable_child import ReplaceableChild
-from warpsmith.tuning.session.session_inputs import SessionInputs
-from warpsmith.tuning.session.session_ports import (
+from warpsmith.domain.jobs.job import Job, Workload
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.template import ConfiguredKernel
+from warpsmith.tuning.execution import variants
+from warpsmith.tuning.execution.baseline_knowledge import BaselineKnowledge
+from warpsmith.tuning.execution.replaceable_child import ReplaceableChild
+from warpsmith.tuning.execution.session_inputs import SessionInputs
+from warpsmith.tuning.execution.session_ports import (
     NOTHING_RUNS,
     Case,
     CheckedLaunch,
     LoadedKernel,
     SessionPorts,
 )
+from warpsmith.tuning.outputs.expected_outputs import ExpectedOutputs
+from warpsmith.tuning.outputs.fair_cases import FairCases
+from warpsmith.tuning.outputs.output_checker import OutputChecker
+from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.session.timing_sampler import TimingSampler
 
 __all__ = ["Case", "CheckedLaunch", "DeviceSession", "LoadedKernel", "SessionPorts"]

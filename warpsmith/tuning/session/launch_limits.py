@@ -1,10 +1,10 @@
 """Whether a device can take a launch, by its limits alone; nothing is launched."""
 
 from warpsmith.domain.device import DeviceInfo, DeviceLimits
-from warpsmith.domain.job import Workload
-from warpsmith.domain.launch_size import LaunchSize, launch_size
-from warpsmith.domain.outcome import Rejected, Stage
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.jobs.job import Workload
+from warpsmith.domain.jobs.launch_size import LaunchSize, launch_size
+from warpsmith.domain.templates.outcome import Rejected, Stage
+from warpsmith.domain.templates.template import ConfiguredKernel
 
 
 def size_within_limits(

@@ -3,13 +3,13 @@
 from dataclasses import dataclass, replace
 
 from warpsmith.domain.device import Ceilings
-from warpsmith.domain.job import Workload
-from warpsmith.domain.plan import TimedCheck, TimingPlan, TimingSamples
+from warpsmith.domain.jobs.job import Workload
+from warpsmith.domain.jobs.plan import TimedCheck, TimingPlan, TimingSamples
 from warpsmith.measure.roofline import Floor, below_floor, floor_of
-from warpsmith.tuning.session.output_checker import checked_launch, random_ranges
-from warpsmith.tuning.session.replaceable_child import ReplaceableChild
-from warpsmith.tuning.session.session_inputs import SessionInputs
-from warpsmith.tuning.session.session_ports import Case, CheckedLaunch, LoadedKernel
+from warpsmith.tuning.execution.replaceable_child import ReplaceableChild
+from warpsmith.tuning.execution.session_inputs import SessionInputs
+from warpsmith.tuning.execution.session_ports import Case, CheckedLaunch, LoadedKernel
+from warpsmith.tuning.outputs.output_checker import checked_launch, random_ranges
 from warpsmith.verify.run_report import Timed
 
 TIMED_ELEMENTS = 16_384

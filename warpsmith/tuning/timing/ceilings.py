@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from warpsmith.domain.device import Ceilings, DeviceInfo
-from warpsmith.domain.job import CacheState, Workload
-from warpsmith.domain.kernel import Kernel
-from warpsmith.domain.launch_size import expecting_launches, launch_size
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled, TimingPlan, plan_workload
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.jobs.job import CacheState, Workload
+from warpsmith.domain.jobs.launch_size import expecting_launches, launch_size
+from warpsmith.domain.jobs.plan import Compiled, TimingPlan, plan_workload
+from warpsmith.domain.kernels.kernel import Kernel
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.measure.ceiling_kernels import (
     BLOCK,
@@ -21,8 +21,8 @@ from warpsmith.measure.ceiling_kernels import (
     empty_kernel,
     multiply_kernel,
 )
+from warpsmith.tuning.execution.session_ports import SessionPorts
 from warpsmith.tuning.ports import CeilingsPort, DevicePort
-from warpsmith.tuning.session.session_ports import SessionPorts
 
 SAMPLES = 15
 ENOUGH_S = 0.5

@@ -9,11 +9,11 @@ from statistics import median
 from typing import TypeVar
 
 from warpsmith.domain.device import Backend
-from warpsmith.domain.job import Job, Metric, Workload
-from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.outcome import Measured, Outcome, Rejected
-from warpsmith.domain.plan import Compiled, TimingPlan
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.jobs.job import Job, Metric, Workload
+from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.jobs.plan import Compiled, TimingPlan
+from warpsmith.domain.templates.outcome import Measured, Outcome, Rejected
+from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import search_plan, winner_blocks
 from warpsmith.measure.statistics import summarise

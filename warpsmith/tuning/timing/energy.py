@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpsmith.domain.job import Job
-from warpsmith.domain.outcome import Comparison, Rejected, Stage, WorkloadTiming
+from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.outcome import Comparison, Rejected, Stage, WorkloadTiming
 from warpsmith.measure.energy import EnergyCounter, EnergyWatch, energy_plan, power_w
 from warpsmith.measure.protocol import winner_blocks
 from warpsmith.tuning.objective import time_us

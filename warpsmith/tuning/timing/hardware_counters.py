@@ -2,10 +2,10 @@
 
 import logging
 
-from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import Template
 from warpsmith.errors import ExpressionError, Unavailable
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.tasks import Counters

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from warpsmith.domain.job import CacheState
-from warpsmith.domain.outcome import Conditions, Rejected
-from warpsmith.domain.plan import TimingPlan
+from warpsmith.domain.jobs.job import CacheState
+from warpsmith.domain.jobs.plan import TimingPlan
+from warpsmith.domain.templates.outcome import Conditions, Rejected
 from warpsmith.measure.protocol import search_plan
 from warpsmith.measure.statistics import summarise
 from warpsmith.tuning.ports import ConditionsPort

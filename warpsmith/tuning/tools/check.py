@@ -4,9 +4,9 @@ import secrets
 from collections.abc import Sequence
 from contextlib import closing
 
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import Template
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import Template
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.tuning.checks.extra_cases import further_cases, in_case, judged, world_cases
 from warpsmith.tuning.session.device_session import Case

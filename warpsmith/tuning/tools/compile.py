@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.outcome import CompileFacts, Rejected
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.templates.outcome import CompileFacts, Rejected
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import Template
 from warpsmith.errors import ExpressionError
 from warpsmith.tuning.analysis.search_facts import occupancy_of
 from warpsmith.tuning.session.launch_limits import size_within_limits

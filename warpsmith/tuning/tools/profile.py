@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from warpsmith.domain.outcome import Measured, Rejected
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import Template
+from warpsmith.domain.templates.outcome import Measured, Rejected
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import Template
 from warpsmith.tuning.tasks import Counters, ToolAnswer
 from warpsmith.tuning.timing.hardware_counters import counters_of
 from warpsmith.tuning.tools.workbench import Workbench, named, refused, told

@@ -4,12 +4,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from warpsmith.domain.job import Metric
-from warpsmith.domain.outcome import Outcome, Rejected, Stage
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import ConfiguredKernel, Template
-from warpsmith.rewrite.reader.lexing.tokens import comments_blanked
+from warpsmith.domain.jobs.job import Metric
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Outcome, Rejected, Stage
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import ConfiguredKernel, Template
+from warpsmith.source.lexing.tokens import comments_blanked
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.tasks import BaselineResult, ToolAnswer

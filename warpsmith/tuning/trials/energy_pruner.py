@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from warpsmith.search.expected_improvement import expected_improvement
+from warpsmith.search.models.expected_improvement import expected_improvement
 from warpsmith.tuning.trials.pruner import BY_CHANCE, ENOUGH, Estimate, predicted
 
 LEAST_GAIN = 0.005

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from concurrent.futures import Future
 
-from warpsmith.domain.job import Workload
-from warpsmith.domain.outcome import Outcome, Rejected, Stage
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.domain.jobs.job import Workload
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Outcome, Rejected, Stage
+from warpsmith.domain.templates.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.tuning.checks.extra_cases import check_further
+from warpsmith.tuning.outputs.output_checks import CheckResult
 from warpsmith.tuning.session.device_session import CheckedLaunch, DeviceSession
-from warpsmith.tuning.session.output_checks import CheckResult
 from warpsmith.tuning.trials.energy_pruner import EnergyPruner
 from warpsmith.tuning.trials.trial import Evaluate, Trial, TrialContext, child_words
 

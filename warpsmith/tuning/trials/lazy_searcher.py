@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from warpsmith.domain.space import Configuration
 from warpsmith.domain.state import SliceEnd
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.tuning.ports import CompileForecast, Searcher
 
 

@@ -8,10 +8,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import Template
 from warpsmith.tuning.ports import Searcher, TrialSink
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.trials.speculative_compiler import Pending, SpeculativeCompiler

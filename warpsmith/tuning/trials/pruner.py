@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.search.expected_improvement import expected_improvement
+from warpsmith.search.models.expected_improvement import expected_improvement
 
 Floats = NDArray[np.float64]
 

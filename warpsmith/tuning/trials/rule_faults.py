@@ -4,12 +4,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from warpsmith.domain.job import Job, RewritePolicy
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.space import Configuration
-from warpsmith.domain.template import RuleFault, Template
-from warpsmith.rewrite.rules import RULES
-from warpsmith.rewrite.templater import make_template
+from warpsmith.domain.jobs.job import Job, RewritePolicy
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import RuleFault, Template
+from warpsmith.extensions.rules import RULES
+from warpsmith.extensions.rules.templater import make_template
 
 Probe = Callable[[Template, Configuration], Rejected | None]
 """Returns the rejection of a template with this configuration; None if it passes."""

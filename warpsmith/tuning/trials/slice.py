@@ -7,15 +7,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from warpsmith.domain.job import Job, Metric
-from warpsmith.domain.outcome import Measured, Outcome, Rejected, Stage, told
-from warpsmith.domain.space import Configuration
+from warpsmith.domain.jobs.job import Job, Metric
 from warpsmith.domain.state import SliceEnd
-from warpsmith.domain.template import RuleFault, Template
+from warpsmith.domain.templates.outcome import Measured, Outcome, Rejected, Stage, told
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import RuleFault, Template
+from warpsmith.system.whereabouts import HERE
 from warpsmith.tuning.objective import steady_times_us, time_us
+from warpsmith.tuning.outputs.output_checks import CheckResult
 from warpsmith.tuning.ports import Searcher, TrialSink
 from warpsmith.tuning.session.device_session import CheckedLaunch, DeviceSession
-from warpsmith.tuning.session.output_checks import CheckResult
 from warpsmith.tuning.tasks import BaselineResult, SliceResult
 from warpsmith.tuning.timing.drift import DriftWatch, corrected
 from warpsmith.tuning.trials.energy_pruner import EnergyPruner
@@ -24,7 +25,6 @@ from warpsmith.tuning.trials.pipeline import Pending, SliceLimits, TrialPipeline
 from warpsmith.tuning.trials.pruner import Pruner, evenly
 from warpsmith.tuning.trials.rule_faults import rules_at_fault
 from warpsmith.tuning.trials.trial import Evaluate, Trial, TrialContext
-from warpsmith.whereabouts import HERE
 
 __all__ = ["SliceLimits", "SliceStart", "run_slice"]
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.outcome import CompileFacts, Rejected
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.space import Configuration, configuration_key
-from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import CompileFacts, Rejected
+from warpsmith.domain.templates.space import Configuration, configuration_key
+from warpsmith.domain.templates.template import ConfiguredKernel, Template
 from warpsmith.errors import ExpressionError
 from warpsmith.tuning.analysis.search_facts import occupancy_of
 from warpsmith.tuning.ports import CompileForecast, Searcher

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
-from warpsmith.domain.job import Job, Metric, Workload
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.outcome import (
+from warpsmith.domain.jobs.job import Job, Metric, Workload
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import Compiled, TimingSamples
+from warpsmith.domain.templates.outcome import (
     CompileFacts,
     CutShort,
     Measured,
@@ -17,16 +18,15 @@ from warpsmith.domain.outcome import (
     TimeSummary,
     WorkloadTiming,
 )
-from warpsmith.domain.plan import Compiled, TimingSamples
-from warpsmith.domain.template import ConfiguredKernel, Template
+from warpsmith.domain.templates.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import search_plan
 from warpsmith.measure.statistics import summarise
 from warpsmith.tuning.objective import objective_of
+from warpsmith.tuning.outputs.output_checks import CheckResult
 from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.session.device_session import Case, CheckedLaunch, DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
-from warpsmith.tuning.session.output_checks import CheckResult
 from warpsmith.tuning.timing.energy import SILENT, launch_mj
 from warpsmith.tuning.timing.paired_blocks import Side
 from warpsmith.tuning.trials.energy_pruner import EnergyPruner

@@ -5,10 +5,11 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from warpsmith.domain.job import Job, Workload
-from warpsmith.domain.outcome import CheckedShape, Rejected, Stage
+from warpsmith.domain.jobs.job import Job, Workload
+from warpsmith.domain.templates.outcome import CheckedShape, Rejected, Stage
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import search_plan
+from warpsmith.system.whereabouts import HERE
 from warpsmith.tuning.checks.extra_cases import judged, size_bytes
 from warpsmith.tuning.session.device_session import Case
 from warpsmith.tuning.session.launch_limits import size_within_limits
@@ -17,7 +18,6 @@ from warpsmith.tuning.winners.contest import Contest, Decided
 from warpsmith.tuning.winners.finalists import Finalist, Name, searched_speedups
 from warpsmith.tuning.winners.one_timing import timed_once
 from warpsmith.tuning.winners.shape_boxes import Box, Row, Shape, box_of, table_boxes
-from warpsmith.whereabouts import HERE
 
 SHAPES = 2
 """Shapes that are drawn in every box."""

@@ -5,17 +5,25 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from warpsmith.domain.job import Job, Metric, Workload
-from warpsmith.domain.launch_size import launch_size
-from warpsmith.domain.memory import CHECKED_CASES
-from warpsmith.domain.outcome import MIN_CLAIM, Comparison, Interval, Rejected, Stage, Verdict
-from warpsmith.domain.plan import Compiled, TimingPlan
-from warpsmith.domain.space import configuration_key
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.jobs.job import Job, Metric, Workload
+from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.jobs.memory import CHECKED_CASES
+from warpsmith.domain.jobs.plan import Compiled, TimingPlan
+from warpsmith.domain.templates.outcome import (
+    MIN_CLAIM,
+    Comparison,
+    Interval,
+    Rejected,
+    Stage,
+    Verdict,
+)
+from warpsmith.domain.templates.space import configuration_key
+from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import other_cache, search_plan
 from warpsmith.measure.roofline import not_refuted
 from warpsmith.measure.statistics import speedup_interval, summarise, verdict_of, width_of_blocks
+from warpsmith.system.whereabouts import HERE
 from warpsmith.tuning.checks.reference_prefetch import (
     CHECKED_FIRST,
     KEPT_BYTES,
@@ -23,10 +31,10 @@ from warpsmith.tuning.checks.reference_prefetch import (
     kept_bytes,
 )
 from warpsmith.tuning.checks.sanitizers import SanitizerCheck
+from warpsmith.tuning.execution.session_ports import SessionPorts
 from warpsmith.tuning.session.baseline_kernel import compiled_baseline, know_words
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
-from warpsmith.tuning.session.session_ports import SessionPorts
 from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.tuning.timing.energy import energies
 from warpsmith.tuning.timing.paired_blocks import Side
@@ -42,7 +50,6 @@ from warpsmith.tuning.winners.one_timing import timed_once
 from warpsmith.tuning.winners.process_pairs import Built, Entrant, Surroundings, time_in_pairs
 from warpsmith.tuning.winners.retime_near_ties import TIMINGS, retime_near_ties
 from warpsmith.tuning.winners.winner_checks import Winner, WinnerChecks, fault, in_words
-from warpsmith.whereabouts import HERE
 
 CONTENDERS = 3
 """Limit on the configurations tried for a workload before its baseline is kept."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpsmith.domain.job import Job, Metric, Workload
-from warpsmith.domain.outcome import Comparison, Measured, NoGain, Verdict
-from warpsmith.domain.space import Configuration, configuration_key
-from warpsmith.domain.template import Template
+from warpsmith.domain.jobs.job import Job, Metric, Workload
+from warpsmith.domain.templates.outcome import Comparison, Measured, NoGain, Verdict
+from warpsmith.domain.templates.space import Configuration, configuration_key
+from warpsmith.domain.templates.template import Template
 from warpsmith.measure.energy import pareto
 from warpsmith.tuning.objective import costs, steady_times_us, time_us
 from warpsmith.tuning.tasks import BaselineResult, Choice

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from warpsmith.domain.job import CacheState
-from warpsmith.domain.outcome import Interval, Rejected
-from warpsmith.domain.plan import TimingPlan
+from warpsmith.domain.jobs.job import CacheState
+from warpsmith.domain.jobs.plan import TimingPlan
+from warpsmith.domain.templates.outcome import Interval, Rejected
 from warpsmith.measure.protocol import winner_blocks
 from warpsmith.measure.statistics import speedup_interval
 from warpsmith.tuning.timing.paired_blocks import Side, TimedBlocks, interleaved, joined

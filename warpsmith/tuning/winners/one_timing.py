@@ -1,9 +1,9 @@
 """One timing of a kernel by itself, where a comparison in pairs would be too much."""
 
-from warpsmith.domain.job import Workload
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled, TimingPlan
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.jobs.job import Workload
+from warpsmith.domain.jobs.plan import Compiled, TimingPlan
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.statistics import summarise
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel

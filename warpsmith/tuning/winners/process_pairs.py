@@ -5,17 +5,17 @@ from concurrent.futures import Executor, wait
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 
-from warpsmith.domain.job import Workload
-from warpsmith.domain.launch_size import LaunchSize
-from warpsmith.domain.outcome import MIN_CLAIM, Rejected, margin_of
-from warpsmith.domain.plan import Compiled
+from warpsmith.domain.jobs.job import Workload
+from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import MIN_CLAIM, Rejected, margin_of
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import winner_blocks
 from warpsmith.measure.statistics import speedup_interval
+from warpsmith.system.whereabouts import HERE
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.timing.paired_blocks import Side, TimedBlocks, block_plan, interleaved, joined
 from warpsmith.tuning.winners.gain_checks import FreshBlocks
-from warpsmith.whereabouts import HERE
 
 PROCESSES = 3
 """Number of process pairs over which the blocks of a comparison are spread."""

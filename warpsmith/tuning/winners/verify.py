@@ -6,8 +6,8 @@ best configuration of that workload takes its place.
 
 from collections.abc import Callable, Sequence
 
-from warpsmith.domain.job import Job, Metric
-from warpsmith.tuning.session.session_ports import SessionPorts
+from warpsmith.domain.jobs.job import Job, Metric
+from warpsmith.tuning.execution.session_ports import SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 from warpsmith.tuning.winners.between import Between
 from warpsmith.tuning.winners.contest import CONTENDERS, ComparisonPlan, Contenders, Contest, Decided

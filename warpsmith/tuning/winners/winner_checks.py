@@ -4,16 +4,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, wait
 from dataclasses import dataclass, field
 
-from warpsmith.domain.job import Workload
-from warpsmith.domain.outcome import Rejected
-from warpsmith.domain.plan import Compiled
-from warpsmith.domain.template import ConfiguredKernel
+from warpsmith.domain.jobs.job import Workload
+from warpsmith.domain.jobs.plan import Compiled
+from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
+from warpsmith.system.whereabouts import HERE
 from warpsmith.tuning.checks.extra_cases import check_further
 from warpsmith.tuning.checks.sanitizers import Built, SanitizerCheck
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.winners.finalists import Finalist, Name
-from warpsmith.whereabouts import HERE
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ def attempt():
     import gc
     import os
 
-    from warpsmith.sandbox.frames import Channel
+    from warpsmith.sandbox.transport.frames import Channel
 
     (channel,) = [o for o in gc.get_objects() if isinstance(o, Channel)]
     for _ in range(2):

@@ -1,0 +1,263 @@
+"""One call of a model over HTTP. Reports the outcome and decides nothing."""
+
+import email.utils
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+from agents.questions.functions import FunctionCall
+from agents.questions.prompting import Message
+from warpsmith.extras import naming_extras
+from warpsmith.system.whereabouts import HERE
+
+GRACE_S = 0.5
+"""Seconds after which a call is ended that exceeded the client's own deadline."""
+
+
+class Form(Enum):
+    """Ways of asking for the reply's form, best first."""
+
+    SCHEMA = "json_schema"
+    JSON = "json_object"
+    TEXT = "text"
+
+    @property
+    def weaker(self) -> "Form | None":
+        """The next weaker form."""
+        forms = list(Form)
+        place = forms.index(self) + 1
+        return forms[place] if place < len(forms) else None
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request to a model."""
+
+    model: str
+    messages: Sequence[Message]
+    max_tokens: int
+    form: Form
+    schema_name: str
+    schema: dict[str, Any]
+    timeout_s: float
+    newer: bool = False
+    """True if the server requires `max_completion_tokens`."""
+    functions: Sequence[dict[str, Any]] = ()
+    """Functions that the model may call; with them `form` has no effect, since its answer is one of them."""
+    cache_key: str = ""
+    """Same for all calls that begin alike, for servers that keep prompts; empty: not sent."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A model's reply. Token counts are None if the server does not report them."""
+
+    text: str
+    prompt_tokens: int | None
+    reply_tokens: int | None
+    cut: bool = False
+    """True if the reply was cut off at its token limit."""
+    calls: tuple[FunctionCall, ...] = ()
+    """Functions that it calls."""
+    cached_tokens: int = 0
+    """Tokens of the prompt that the server had kept."""
+    written_tokens: int = 0
+    """Tokens of the prompt that the server keeps from now on."""
+
+
+class CallFailed(Exception):
+    """A call without a completion.
+
+    Args:
+        reason: text for the record, without secrets.
+        again: True if another call may succeed.
+        lost: True if the server may have done the work and may charge for it.
+        retry_after_s: pause that the server asked for.
+        unsupported: True if the server does not know a feature of the request.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        again: bool = False,
+        lost: bool = False,
+        retry_after_s: float | None = None,
+        unsupported: bool = False,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.again = again
+        self.lost = lost
+        self.retry_after_s = retry_after_s
+        self.unsupported = unsupported
+
+
+class Transport(Protocol):
+    """Sends calls to a model."""
+
+    def complete(self, call: Call) -> Completion:
+        """The model's reply.
+
+        Raises:
+            CallFailed: there is no reply.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+class OpenAITransport:
+    """Transport to any server with OpenAI's chat completions.
+
+    Args:
+        base_url: URL of the server, set by the operator and never by a job.
+        key: API key, sent to that server only.
+    """
+
+    def __init__(self, base_url: str, key: str) -> None:
+        self._base_url = base_url
+        self._key = key
+        self._client = self._open()
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="model")
+
+    def _open(self) -> Any:
+        with naming_extras():
+            import openai
+
+        # Retries cost money; the caller counts them.
+        # A redirect would send a user's kernel to wherever the server says.
+        http = openai.DefaultHttpxClient(follow_redirects=False)
+        key = self._key or "none"
+        return openai.OpenAI(base_url=self._base_url, api_key=key, max_retries=0, http_client=http)
+
+    def close(self) -> None:
+        """See `Transport`."""
+        self._client.close()
+        self._threads.shutdown(wait=False)
+
+    def complete(self, call: Call) -> Completion:
+        """See `Transport`.
+
+        The deadline covers the whole call. The client's own timeout covers each read only, and a server that
+        sends a space now and then never exceeds that.
+        """
+        HERE.moved()
+        sent = self._threads.submit(self._complete, call)
+        try:
+            return sent.result(call.timeout_s + GRACE_S)
+        except TimeoutError as exc:
+            self.close()
+            self._client = self._open()
+            self._threads = ThreadPoolExecutor(1, thread_name_prefix="model")
+            raise _late(call) from exc
+
+    def _complete(self, call: Call) -> Completion:
+        import openai
+
+        try:
+            reply = self._client.chat.completions.create(**_arguments(call))
+        except openai.APITimeoutError as exc:
+            raise _late(call) from exc
+        except openai.APIStatusError as exc:
+            raise self._refused(exc) from exc
+        except openai.APIConnectionError as exc:
+            sent = type(exc.__cause__).__name__ not in ("ConnectError", "ConnectTimeout")
+            reason = f"the server cannot be reached ({type(exc.__cause__).__name__})"
+            raise CallFailed(reason, again=True, lost=sent) from exc
+        except (openai.OpenAIError, ValueError, TypeError) as exc:
+            reason = f"the server's answer is no completion ({type(exc).__name__})"
+            raise CallFailed(reason, again=True, lost=True) from exc
+        return _completion(reply)
+
+    def _refused(self, exc: Any) -> CallFailed:
+        status = int(exc.status_code)
+        words = str(
+            exc.body["message"] if isinstance(exc.body, dict) and "message" in exc.body else exc.message
+        )
+        words = words[:300]
+        if self._key:
+            words = words.replace(self._key, "[secret]")
+        return CallFailed(
+            f"HTTP {status}: {words}",
+            again=status in (408, 409, 425, 429) or status >= 500,
+            retry_after_s=_retry_after_s(exc.response.headers),
+            unsupported=status in (400, 404, 415, 422, 501),
+        )
+
+
+def _late(call: Call) -> CallFailed:
+    return CallFailed(f"no reply within {call.timeout_s:g} s", again=True, lost=True)
+
+
+def _arguments(call: Call) -> dict[str, Any]:
+    arguments: dict[str, Any] = {
+        "model": call.model,
+        "messages": [m.sent() for m in call.messages],
+        "max_completion_tokens" if call.newer else "max_tokens": call.max_tokens,
+        "timeout": call.timeout_s,
+    }
+    if call.cache_key:
+        arguments["prompt_cache_key"] = call.cache_key
+    if call.functions:
+        arguments["tools"] = list(call.functions)
+    elif call.form is Form.SCHEMA:
+        schema = {"name": call.schema_name, "schema": call.schema, "strict": True}
+        arguments["response_format"] = {"type": "json_schema", "json_schema": schema}
+    elif call.form is Form.JSON:
+        arguments["response_format"] = {"type": "json_object"}
+    return arguments
+
+
+def _completion(reply: Any) -> Completion:
+    choices = getattr(reply, "choices", None)
+    if not choices:
+        raise CallFailed("the server's answer is no completion (no choices)", again=True, lost=True)
+    message = getattr(choices[0], "message", None)
+    text = getattr(message, "content", None) or getattr(message, "refusal", None) or ""
+    usage = getattr(reply, "usage", None)
+    details = getattr(usage, "prompt_tokens_details", None)
+    return Completion(
+        text=_encodable(text),
+        prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
+        reply_tokens=_count(getattr(usage, "completion_tokens", None)),
+        cut=getattr(choices[0], "finish_reason", None) == "length",
+        calls=_calls(getattr(message, "tool_calls", None)),
+        cached_tokens=_count(getattr(details, "cached_tokens", None)) or 0,
+        written_tokens=_count(getattr(details, "cache_write_tokens", None)) or 0,
+    )
+
+
+def _calls(made: Any) -> tuple[FunctionCall, ...]:
+    """The function calls of a message; what is no such call has no name, and is refused by it."""
+    found = []
+    for call in made if isinstance(made, list) else []:
+        function = getattr(call, "function", None)
+        texts = [getattr(call, "id", ""), getattr(function, "name", ""), getattr(function, "arguments", "")]
+        found.append(FunctionCall(*map(_encodable, texts)))
+    return tuple(found)
+
+
+def _encodable(text: object) -> str:
+    """A text of a server; a lone surrogate, which no text may have, as its escape; empty if it is no text."""
+    return text.encode(errors="backslashreplace").decode() if isinstance(text, str) else ""
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and value >= 0 else None
+
+
+def _retry_after_s(headers: Any) -> float | None:
+    milliseconds, text = headers.get("retry-after-ms"), headers.get("retry-after")
+    try:
+        if milliseconds:
+            return max(0.0, float(milliseconds) / 1000)
+        return max(0.0, float(text)) if text else None
+    except ValueError:
+        at = email.utils.parsedate_tz(text) if text else None
+        return None if at is None else max(0.0, email.utils.mktime_tz(at) - time.time())

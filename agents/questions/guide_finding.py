@@ -1,0 +1,61 @@
+"""The guides that fit a kernel on its device. Pure."""
+
+from agents.context import StepContext
+from agents.questions.guide_pages import DeviceKind, Guide, guides
+from warpsmith.domain.arguments.argument import Role
+from warpsmith.domain.dtype import Dtype
+from warpsmith.domain.jobs.job import Job
+from warpsmith.extensions.rules.analysis.kernel_traits import traits_of
+from warpsmith.extensions.rules.templater import STEPS, TOO_MUCH, first_draft
+from warpsmith.source.tree.work_limit import limited_work
+from warpsmith.tuning.analysis.search_facts import facts_of
+
+MOST_FOUND = 3
+_WIDE = (Dtype.FLOAT16, Dtype.BFLOAT16, Dtype.FLOAT32, Dtype.FLOAT64)
+_FP8 = (Dtype.FLOAT8_E4M3FN, Dtype.FLOAT8_E5M2, Dtype.FLOAT8_E4M3FNUZ, Dtype.FLOAT8_E5M2FNUZ)
+_QUANTISED = (Dtype.INT8, *_FP8)
+
+
+def guides_for(context: StepContext) -> tuple[Guide, ...]:
+    """The guides that fit the job's kernel on its device, best first, `MOST_FOUND` at most.
+
+    None if the job wants none, or before the baseline says which device it is.
+    """
+    if not context.job.agents.guides or context.baseline is None:
+        return ()
+    device: DeviceKind = "cpu" if context.baseline.device.shares_host else "gpu"
+    found, backend = features_of(context), context.job.kernel.backend
+    fitting = [g for g in guides().values() if g.fits(device, backend, found)]
+    return tuple(sorted(fitting, key=lambda g: (g.rank, g.name))[:MOST_FOUND])
+
+
+def features_of(context: StepContext) -> frozenset[str]:
+    """The features of the job's kernel; of a sequence, of its first launch. See `guide_pages.Feature`."""
+    made: set[str] = {"any"}
+    try:
+        with limited_work(STEPS):
+            made |= {t.value for t in traits_of(first_draft(context.job, context.include_dirs).facts)}
+    except (LookupError, *TOO_MUCH):
+        pass  # what the source does not tell is no feature
+    if _quantises(context.job):
+        made.add("quantisation")
+    if _is_launch_bound(context):
+        made.add("launch_bound")
+    return frozenset(made)
+
+
+def _quantises(job: Job) -> bool:
+    """True if values of 8 bits are made from wider ones, or the other way round."""
+    read = {a.dtype for a in job.kernel.declared if a.role in (Role.INPUT, Role.INOUT)}
+    written = {a.dtype for a in job.kernel.declared if a.role in (Role.OUTPUT, Role.INOUT)}
+    # Kernels may declare codes of FP8 as bytes. Bytes that are read are more often flags.
+    makes = not written.isdisjoint((*_QUANTISED, Dtype.UINT8)) and not read.isdisjoint(_WIDE)
+    return makes or (not read.isdisjoint(_QUANTISED) and not written.isdisjoint(_WIDE))
+
+
+def _is_launch_bound(context: StepContext) -> bool:
+    """True if on some workload the floor is that of a launch, not of bytes or operations."""
+    if context.baseline is None:
+        return False
+    known = facts_of(context.job, context.baseline).baseline.workloads
+    return any(w.floor_bound == "launch" for w in known)

@@ -1,0 +1,252 @@
+"""Typed input of each role, made from the job and its trials. Pure."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from agents.context import StepContext
+from agents.contracts import (
+    CallInput,
+    ConstraintText,
+    IdeasInput,
+    KernelInput,
+    ParameterText,
+    PlannerInput,
+    ProfilerInput,
+    RepairerInput,
+    StepInput,
+    TemplateInput,
+    TemplaterInput,
+    TesterInput,
+    TrialInput,
+    TunerInput,
+)
+from agents.questions.guide_finding import guides_for
+from agents.questions.remembered import example, lessons
+from agents.questions.tried import history
+from warpsmith.domain.arguments.argument import Argument, Role
+from warpsmith.domain.jobs.job import Job, Strategy, Workload
+from warpsmith.domain.jobs.plan import Family
+from warpsmith.domain.kernels.launch import SequencedLaunch
+from warpsmith.domain.templates.outcome import Measured, Outcome, Rejected
+from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.template import Template
+from warpsmith.extensions.rules import RULES
+from warpsmith.source.lexing.tokens import without_comments
+from warpsmith.tuning.analysis.search_facts import Facts, facts_of
+from warpsmith.tuning.objective import time_us
+from warpsmith.tuning.tasks import StepPayload
+
+SHOWN_TRIALS = 5
+MAX_LOG_CHARACTERS = 4000
+MAX_REASON_CHARACTERS = 300
+
+
+def question(payload: StepPayload, context: StepContext) -> StepInput:
+    """The input of `payload.role`."""
+    job = context.job
+    if payload.role == "tuner":
+        assert payload.draft is not None, "decide hands the draft to the tuner"
+        compiled = context.baseline.facts if context.baseline is not None else None
+        return TunerInput(
+            device=_device(context),
+            workloads=_workloads(job),
+            template=_template(payload.draft),
+            registers=compiled.registers if compiled else None,
+            spill_bytes=compiled.spill_bytes if compiled else None,
+            static_shared_bytes=compiled.static_shared_bytes if compiled else None,
+        )
+    if payload.role == "tester":
+        return _tester(context)
+    if payload.role == "profiler":
+        return ProfilerInput(
+            round=payload.round,
+            kernel=_kernel(job),
+            device=_device(context),
+            parent=None if context.parent is None else _template(context.parent),
+            facts=facts(context),
+        )
+    planner = _planner(payload, context)
+    if payload.role == "planner":
+        several = payload.ideas > 1
+        return (
+            IdeasInput(**dict(planner), ideas=payload.ideas, tried=history(context)) if several else planner
+        )
+    templater = TemplaterInput(
+        **dict(planner),
+        plan=payload.plan,
+        rules=permitted_rules(job),
+        parameters_wanted=job.strategy is not Strategy.DIRECT,
+        tools=payload.tools,
+        tool_seconds=round(payload.tool_seconds, 1),
+        drafts={name: _template(template) for name, template in drafts(context).items()},
+        calls=tuple(
+            CallInput(
+                tool=call.tool,
+                draft=call.draft,
+                configurations=call.configurations,
+                ok=answer.ok,
+                answer=answer.text,
+                seconds=round(answer.seconds, 1),
+            )
+            for turn in context.turns
+            for call, answer in zip(turn.calls, turn.answers, strict=True)
+        ),
+        guides={g.name: g.line for g in guides_for(context)} if payload.tools or context.turns else {},
+    )
+    if payload.role == "templater":
+        return templater
+    return RepairerInput(
+        **dict(templater),
+        rejected=None if context.rejected is None else _template(context.rejected),
+        failure=payload.failure[:MAX_LOG_CHARACTERS],
+        log=without_comments(context.log)[:MAX_LOG_CHARACTERS],
+    )
+
+
+def drafts(context: StepContext) -> dict[str, Template]:
+    """Templates that were given to tools earlier in a conversation, by name."""
+    calls = [call for turn in context.turns for call in turn.calls]
+    return {call.draft: call.template for call in calls if call.template is not None}
+
+
+def permitted_rules(job: Job) -> tuple[str, ...]:
+    """Names of the rewrite rules that this job allows."""
+    return tuple(r.name for r in RULES if job.rewrite.enabled and job.rewrite.permits(r.name))
+
+
+def facts(context: StepContext) -> Facts | None:
+    """Facts in numbers; None before the baseline."""
+    if context.baseline is None:
+        return None
+    return facts_of(context.job, context.baseline, context.parent, context.trials)
+
+
+def _tester(context: StepContext) -> TesterInput:
+    cases = context.baseline.cases if context.baseline is not None else ()
+    listed = [w.key for w in context.job.workloads]
+    by_key: dict[str, list[str]] = {key: [] for key in listed}
+    shapes = []
+    for case in (c for c in cases if c.family is not Family.WORLD):
+        key = Workload(dimensions=case.dimensions).key
+        if key in by_key:
+            by_key[key].append(case.family.value)
+        else:
+            shapes.append(key)
+    return TesterInput(
+        kernel=_kernel(context.job),
+        device=_device(context),
+        workloads=tuple(listed),
+        shapes=tuple(shapes),
+        families={key: tuple(found) for key, found in by_key.items()},
+    )
+
+
+def _planner(payload: StepPayload, context: StepContext) -> PlannerInput:
+    job = context.job
+    measured = sorted(
+        ((o.objective, c) for c, o in context.trials if isinstance(o, Measured)), key=lambda pair: pair[0]
+    )
+    best = [TrialInput(configuration=c, objective=o) for o, c in measured[:SHOWN_TRIALS]]
+    worst = [TrialInput(configuration=c, objective=o) for o, c in measured[SHOWN_TRIALS:][-SHOWN_TRIALS:]]
+    return PlannerInput(
+        round=payload.round,
+        kernel=_kernel(job),
+        device=_device(context),
+        facts=facts(context),
+        profile=payload.profile,
+        baseline_us=_baseline_us(context),
+        parent=None if context.parent is None else _template(context.parent),
+        best=tuple(best),
+        worst=tuple(worst),
+        rejections=_rejections(context.trials),
+        earlier=lessons(context),
+        example=_example(payload, context),
+    )
+
+
+def _example(payload: StepPayload, context: StepContext) -> TemplateInput | None:
+    """The best template of earlier jobs, until this job has one of its own."""
+    found = example(context) if payload.round == 1 and payload.role != "planner" else None
+    return None if found is None else _template(found)
+
+
+def _kernel(job: Job) -> KernelInput:
+    kernel = job.kernel
+    return KernelInput(
+        backend=kernel.backend.value,
+        entry=kernel.entry,
+        source=without_comments(kernel.text),
+        arguments=tuple(_argument(a) for a in kernel.declared),
+        grid=tuple(e.text for e in kernel.launch.grid),
+        block=tuple(e.text for e in kernel.launch.block),
+        shared_bytes=kernel.launch.shared_bytes.text,
+        attributes=kernel.launch.attributes_text,
+        cache=job.objective.cache.value,
+        tolerances={n: f"rtol {t.rtol:g}, atol {t.atol:g}" for n, t in sorted(job.tolerances.items())},
+        options=tuple(kernel.options),
+        headers=tuple(sorted(kernel.files)),
+        launches=tuple(f"{n}: {_launch(step)}" for n, step in enumerate(kernel.launches)),
+        workloads=_workloads(job),
+    )
+
+
+def _launch(step: SequencedLaunch) -> str:
+    """`merge(partial, y, rows), grid (rows), block (64), shared_bytes 0`."""
+    grid, block = (", ".join(e.text for e in extents) for extents in (step.launch.grid, step.launch.block))
+    taken = f"{step.entry}({', '.join(step.arguments)})"
+    return f"{taken}, grid ({grid}), block ({block}), shared_bytes {step.launch.shared_bytes.text}"
+
+
+def _argument(argument: Argument) -> str:
+    if argument.value is not None:
+        return f"{argument.name}: {argument.role.value} {argument.dtype.value} = {argument.value.text}"
+    if not argument.is_buffer and argument.role is not Role.LOCAL:
+        given = argument.model_dump_json(exclude_defaults=True, exclude={"name", "dtype", "role"})
+        return f"{argument.name}: {argument.role.value} {given}"
+    shape = ", ".join(e.text for e in argument.shape)
+    kind = f"image {argument.image.channels.value} " if argument.image is not None else ""
+    return f"{argument.name}: {argument.role.value} {kind}{argument.dtype.value}[{shape}]"
+
+
+def _workloads(job: Job) -> tuple[str, ...]:
+    return tuple(f"{w.key} (weight {w.weight:g})" for w in job.workloads)
+
+
+def _device(context: StepContext) -> dict[str, int | str]:
+    if context.baseline is None:
+        return {}
+    device = context.baseline.device
+    words: Mapping[str, int | str] = {"name": device.name, "architecture": device.architecture}
+    return {**words, **device.limits.model_dump()}
+
+
+def _baseline_us(context: StepContext) -> dict[str, float]:
+    timings = context.baseline.timings if context.baseline is not None else ()
+    times = {t.workload: time_us(context.job, t) for t in timings}
+    return {key: value for key, value in times.items() if value is not None}
+
+
+def _template(template: Template) -> TemplateInput:
+    launch = template.kernel.launch
+    return TemplateInput(
+        source=without_comments(template.kernel.text),
+        grid=tuple(e.text for e in launch.grid),
+        block=tuple(e.text for e in launch.block),
+        shared_bytes=launch.shared_bytes.text,
+        parameters=tuple(
+            ParameterText(name=p.name, values=p.values, default=p.baseline_value, meaning=p.meaning)
+            for p in template.space.parameters
+            if len(p.values) <= 64
+        ),
+        constraints=tuple(
+            ConstraintText(expression=c.expression.text, reason=c.reason) for c in template.space.constraints
+        ),
+        applied=tuple(a.rule for a in template.applied),
+    )
+
+
+def _rejections(trials: Sequence[tuple[Configuration, Outcome]]) -> dict[str, int]:
+    reasons = [
+        f"{o.stage.value}: {o.reason[:MAX_REASON_CHARACTERS]}" for _, o in trials if isinstance(o, Rejected)
+    ]
+    return dict(Counter(reasons).most_common(SHOWN_TRIALS))

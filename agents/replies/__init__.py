@@ -1,0 +1,1 @@
+"""Acceptance of replies: parsed, checked against the template and the job, or refused with a reason."""

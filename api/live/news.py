@@ -1,0 +1,67 @@
+"""Long polls: replies that wait until there is news."""
+
+import time
+
+from starlette.concurrency import run_in_threadpool
+
+from api.live.hub import Hub
+from api.live.shared_polls import Poll
+from db.engine import Database
+from db.tables import DEFAULT_TENANT
+from db.views import result_views
+from db.views.job_status import job_status
+from warpsmith.http_models import EventPage
+
+LONGEST_WAIT_S = 60.0
+"""Limit on the wait of a request: proxies end what is silent for longer."""
+
+
+async def changed_status(
+    hub: Hub, database: Database, job_id: str, found: Poll, if_none_match: str | None, wait_s: float
+) -> Poll:
+    """The status of a job that has not ended, when it is another than the client's; or after the wait.
+
+    Args:
+        found: the present status.
+        if_none_match: what the client has; None: the present status.
+    """
+    if if_none_match is not None and not found.is_known(if_none_match):
+        return found
+    hub.require_room()
+    with hub.watch(database.tenant or DEFAULT_TENANT, job_id) as watch:
+        watch.knows(job_id, found.etag)
+        until_s = time.monotonic() + wait_s
+        while not hub.closed and (left_s := until_s - time.monotonic()) > 0:
+            _, statuses = await watch.news(left_s)
+            if statuses:
+                return statuses[-1]
+    return found
+
+
+async def event_page(
+    hub: Hub, database: Database, job_id: str, after: int, limit: int, wait_s: float
+) -> EventPage:
+    """Events of a job, when there are some, or it has ended; or after the wait.
+
+    Raises:
+        NotFound: the tenant has no such job.
+    """
+    page, ended = await run_in_threadpool(_page, database, job_id, after, limit)
+    if page.items or ended or wait_s <= 0:
+        return page
+    until_s = time.monotonic() + wait_s
+    hub.require_room()
+    with hub.watch(database.tenant or DEFAULT_TENANT, job_id) as watch:
+        await watch.joined()
+        while True:
+            page, ended = await run_in_threadpool(_page, database, job_id, after, limit)
+            left_s = until_s - time.monotonic()
+            if page.items or ended or hub.closed or left_s <= 0:
+                return page
+            await watch.news(left_s)
+
+
+def _page(database: Database, job_id: str, after: int, limit: int) -> tuple[EventPage, bool]:
+    with database.read() as session:
+        page = result_views.event_page(session, job_id, after, limit)
+        return page, job_status(session, job_id).state.is_terminal

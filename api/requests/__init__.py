@@ -1,0 +1,1 @@
+"""Reading and refusing requests: authentication, limits, problem details, the OpenAPI description."""

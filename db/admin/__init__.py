@@ -1,0 +1,1 @@
+"""Commands on the database: keys, workers, reachability, the version of the program."""

@@ -1,0 +1,1 @@
+"""Repositories of tuning records of ended jobs."""

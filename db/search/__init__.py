@@ -1,0 +1,1 @@
+"""One search that several workers share: the pool of proposals."""

@@ -1,0 +1,1 @@
+"""Read models: status, results, facts and charts, put together from the tables."""

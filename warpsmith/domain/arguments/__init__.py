@@ -1,0 +1,1 @@
+"""Arguments of a kernel: types, fields, memory layout, draws of values."""

@@ -1,0 +1,54 @@
+"""Declarations by which the compiler checks that structs lie in memory as the job says."""
+
+from collections.abc import Iterator, Sequence
+
+from warpsmith.domain.arguments.argument import Role
+from warpsmith.domain.arguments.field import Field, FieldRole
+from warpsmith.domain.arguments.layout import offsets, struct_extent
+from warpsmith.domain.device import Backend
+from warpsmith.domain.kernels.kernel import Kernel
+
+OFFSET = "WARPSMITH_OFFSET"
+"""Macro of HIP's compilers here: the byte at which a type's member begins."""
+_PLACES = {
+    # NVRTC has no __builtin_offsetof, and neither compiler's macro of that name is a constant.
+    Backend.CUDA: "__INTADDR__(&(({0}*)0)->{1})",
+    Backend.HIP: OFFSET + "({0}, {1})",
+    Backend.OPENCL: "__builtin_offsetof({0}, {1})",
+}
+
+
+def layout_checks(kernel: Kernel) -> str:
+    """Text to compile behind a kernel's source: fails where a struct with a named type is laid out otherwise.
+
+    An error names the argument, the field and the byte at which the job has it.
+    """
+    lines: list[str] = []
+    for argument in kernel.arguments:
+        if argument.role is Role.STRUCT:
+            lines += _of_struct(argument.as_field(), argument.name, kernel.backend)
+    return "".join(f"\n{line}" for line in lines) + "\n" * bool(lines)
+
+
+def _of_struct(field: Field, name: str, backend: Backend) -> Iterator[str]:
+    if field.type is not None:
+        size = struct_extent(field.fields, backend, field.align).size_bytes
+        yield _check(f"sizeof({field.type}) == {size}", f"{name} has {size} bytes in the job", backend)
+        yield from _of_members(field.type, field.fields, name, backend)
+    for inner in field.fields:
+        if inner.role is FieldRole.STRUCT:
+            yield from _of_struct(inner, f"{name}.{inner.name}", backend)
+
+
+def _of_members(type_name: str, fields: Sequence[Field], name: str, backend: Backend) -> Iterator[str]:
+    for field, offset in zip(fields, offsets(fields, backend), strict=True):
+        place = _PLACES[backend].format(type_name, field.name)
+        yield _check(f"{place} == {offset}", f"{name}.{field.name} is at byte {offset} in the job", backend)
+
+
+def _check(condition: str, words: str, backend: Backend) -> str:
+    if backend is not Backend.OPENCL:
+        return f'static_assert({condition}, "{words}");'
+    # OpenCL C has no assertion; the name of the type carries the words.
+    identifier = "".join(c if c.isalnum() else "_" for c in words)
+    return f"typedef char {identifier}[({condition}) ? 1 : -1];"

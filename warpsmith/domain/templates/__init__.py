@@ -1,0 +1,1 @@
+"""Templates: parameters, constraints, binaries, and what became of a configuration."""

@@ -1,0 +1,1 @@
+"""Ways to use the service: Python, HTTP, the command line, agents over MCP."""

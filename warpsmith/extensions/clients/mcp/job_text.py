@@ -1,0 +1,90 @@
+"""Jobs as text that an agent writes: a draft for a source, and the job of a text."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from warpsmith.domain.device import Backend
+from warpsmith.domain.jobs.job import Job
+from warpsmith.errors import InvalidInput
+from warpsmith.job_checks.all_findings import source_findings
+from warpsmith.job_files.finding import Finding
+from warpsmith.job_files.jobfile import InvalidJob, JobFile, placed
+
+SUFFIXES = {Backend.CUDA: "cu", Backend.OPENCL: "cl", Backend.HIP: "hip", Backend.TRITON: "py"}
+_JOB = Path("job.yaml")
+MAX_CHARACTERS = 1 << 20
+
+
+def draft(source: str, backend: Backend, entry: str, defines: Sequence[str] = ()) -> str:
+    """A job file for a kernel of a source, which it names as `kernel.cu` or `kernel.cl`.
+
+    Raises:
+        InvalidInput: the source has no such kernel, or its language has no drafts.
+    """
+    from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
+
+    if backend not in SUFFIXES:
+        raise InvalidInput(
+            "backend", f"a draft is written for {' and '.join(b.value for b in SUFFIXES)} only"
+        )
+    with _placed(source, backend) as folder:
+        wanted = Wanted(entry=entry or None, backend=backend, defines=tuple(defines))
+        file = Path(folder) / f"kernel.{SUFFIXES[backend]}"
+        return skeleton([file], Path(folder) / "job.yaml", wanted).replace(folder + "/", "")
+
+
+def read(text: str, source: str = "") -> tuple[Job, list[str]]:
+    """The job of a YAML or JSON text, and warnings about it.
+
+    Args:
+        source: the kernel's source, for a text that names `source_file`; empty if it is in the text.
+
+    Raises:
+        InvalidInput: the fields that are wrong, one a line.
+    """
+    try:
+        job, warnings = checked(text, source)
+    except InvalidJob as exc:
+        raise InvalidInput("job", str(exc)) from exc
+    return job, [placed(_JOB, f) for f in warnings]
+
+
+def checked(text: str, source: str = "") -> tuple[Job, list[Finding]]:
+    """The job of a YAML or JSON text, and warnings about it.
+
+    Args:
+        source: as in `read`.
+
+    Raises:
+        InvalidJob: the fields that are wrong, with their lines.
+        InvalidInput: the text is too long.
+    """
+    if len(text) + len(source) > MAX_CHARACTERS:
+        raise InvalidInput("job", f"more than {MAX_CHARACTERS} characters")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "job.yaml"
+        for suffix in SUFFIXES.values():
+            (Path(folder) / f"kernel.{suffix}").write_text(source, encoding="utf-8")
+        try:
+            file = JobFile.parsed(path, text)
+            job = file.job()
+            found = file.located(source_findings(job))
+        except InvalidJob as exc:
+            raise InvalidJob(_JOB, [_outside(f, folder) for f in exc.findings]) from exc
+    errors = [f for f in found if f.is_error]
+    if errors:
+        raise InvalidJob(_JOB, [_outside(f, folder) for f in errors])
+    return job, [_outside(f, folder) for f in found]
+
+
+def _outside(finding: Finding, folder: str) -> Finding:
+    """The finding without the name of a folder that nobody else knows."""
+    return replace(finding, message=finding.message.replace(folder + "/", ""))
+
+
+def _placed(source: str, backend: Backend) -> TemporaryDirectory[str]:
+    folder = TemporaryDirectory()
+    (Path(folder.name) / f"kernel.{SUFFIXES[backend]}").write_text(source, encoding="utf-8")
+    return folder

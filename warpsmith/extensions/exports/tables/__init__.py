@@ -1,0 +1,1 @@
+"""Exports of tuning tables that engines read."""

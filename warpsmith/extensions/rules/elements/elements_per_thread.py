@@ -1,0 +1,148 @@
+"""Several elements per thread, for kernels whose threads work independently."""
+
+import re
+
+from tree_sitter import Node
+
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.templates.declined_rule import DeclineCode
+from warpsmith.domain.templates.space import Constraint, Parameter
+from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule
+from warpsmith.extensions.rules.analysis.indices.index_bounds import beyond, bound, guarded
+from warpsmith.extensions.rules.analysis.kernel_facts import Facts
+from warpsmith.extensions.rules.analysis.loops.strided_loops import strided_loops
+from warpsmith.extensions.rules.analysis.threads.thread_indices import Axis, axes, foreign_read
+from warpsmith.extensions.rules.bodies.lockstep_body import in_lockstep
+from warpsmith.source.tree.syntax_tree import LOOPS, Edit, ancestors, contains, find
+
+MOST = 32
+"""Limit on the elements of a thread along all axes together."""
+NEXT = "ws_next"
+
+
+class ElementsPerThread(Rule):
+    """Repeats the body over several elements along every axis of the grid, and shrinks the grid to fit.
+
+    Proven: threads of a block neither synchronise nor share anything, so any order of elements could also
+    occur with the original launch; only memory is carried from one element to the next; the kernel's own
+    checks keep elements beyond the last one from memory. If this last fact cannot be proven, the blocks of
+    the grid must divide evenly.
+    """
+
+    name = "elements_per_thread"
+
+    def apply(self, draft: Draft) -> Draft | Declined:
+        """See `Rule`."""
+        facts = draft.facts
+        found = axes(facts)
+        if not found:
+            return Declined(DeclineCode.FORM, "the kernel reads no global index along an axis of the grid")
+        obstacle = _why_not(facts, found)
+        if obstacle is not None:
+            return obstacle
+        taken = draft.names() | set(re.findall(r"\b(?:WS_\w+|ws_\w+)", draft.kernel.text))
+        for axis in found:
+            for name in (axis.parameter, axis.near, axis.macro):
+                if name in taken:
+                    return Declined(DeclineCode.NAME_TAKEN, f"the name {name} is taken")
+        launch, checks = draft.kernel.launch, guarded(facts)
+        grid, constraints = list(launch.grid), []
+        for axis in found:
+            blocks = grid[axis.number].text
+            limit = None if axis.reads_size else bound(facts, draft.kernel, checks, axis.name)
+            grid[axis.number] = Expression(f"ceil_div({blocks}, {axis.parameter})")
+            condition = beyond(draft.job, launch, axis.number, axis.parameter, limit)
+            if condition is not None:
+                constraints.append(condition)
+        if len(found) > 1:
+            product = " * ".join(a.parameter for a in found)
+            constraints.append(
+                Constraint(expression=Expression(f"{product} <= {MOST}"), reason="elements of a thread")
+            )
+        return draft.changed(
+            Change(
+                self.name,
+                f"along {', '.join(a.name for a in found)}",
+                edits=_edits(facts, found),
+                prologue="".join(a.definition() for a in found),
+                launch=launch.model_copy(update={"grid": tuple(grid)}),
+                parameters=tuple(p for a in found for p in _parameters(a)),
+                constraints=(*constraints, *(c for a in found for c in _sensible(a))),
+            )
+        )
+
+
+def _parameters(axis: Axis) -> list[Parameter]:
+    # Four independent loads hide most of the latency. Of a block with two axes, y has more to share: a warp
+    # lies along x, and its rows stay whole only if there is enough of x for all warps.
+    usual = 2 if axis.parameter.endswith("_X") else 4
+    items = Parameter(
+        name=axis.parameter,
+        values=(1, 2, 4, 8),
+        usual=usual,
+        meaning=f"elements of a thread along {axis.name}",
+    )
+    if not axis.near:
+        return [items]
+    meaning = f"elements of a thread along {axis.name}: 0, a block apart; 1, neighbours"
+    # A block apart, so that the threads of a warp read neighbours.
+    return [items, Parameter(name=axis.near, values=(0, 1), usual=0, meaning=meaning)]
+
+
+def _sensible(axis: Axis) -> list[Constraint]:
+    if not axis.near:
+        return []
+    expression = Expression(f"{axis.near} == 0 or {axis.parameter} > 1")
+    return [Constraint(expression=expression, reason="a single element has no neighbour")]
+
+
+def _edits(facts: Facts, found: list[Axis]) -> list[Edit]:
+    body = facts.source.body
+    places = [e for axis in found for e in axis.edits(facts)]
+    together = in_lockstep(facts, found, places)
+    pragma = "" if find(body, *LOOPS) else "#pragma unroll\n"
+    head = "".join(
+        f"{pragma}for (int {a.item} = 0; {a.item} < {a.parameter}; ++{a.item}) {{\n" for a in reversed(found)
+    )
+    tail = "}" * len(found) + "\n"
+    returns = _returns(body)
+    jumps = [n for n in returns if any(a.type in LOOPS for a in ancestors(n))]
+    if jumps:
+        head, tail = head + "{\n", f"}}\n{NEXT}: ;\n" + tail
+    edits = [Edit(body.start_byte + 1, body.start_byte + 1, f"\n{together}{head}")]
+    for n in returns:
+        word = f"goto {NEXT}" if n in jumps else "continue"
+        edits.append(Edit(n.start_byte, n.start_byte + len("return"), word))
+    return [*edits, *places, Edit(body.end_byte - 1, body.end_byte - 1, tail)]
+
+
+def _returns(body: Node) -> list[Node]:
+    return [
+        n for n in find(body, "return_statement") if all(a.type != "lambda_expression" for a in ancestors(n))
+    ]
+
+
+def _why_not(facts: Facts, found: list[Axis]) -> Declined | None:
+    source, body = facts.source, facts.source.body
+    rows = {loop.axis for loop in strided_loops(facts)} & {a.name for a in found}
+    if rows:
+        return Declined(DeclineCode.DEPENDENCE, f"the threads of a block share a row along {min(rows)}")
+    unsafe = facts.unsafe(body, in_order=True)
+    if unsafe:
+        return Declined(DeclineCode.DEPENDENCE, f"elements would not be independent: {unsafe}")
+    own = [v for v in source.variables if contains(source.kernel, v.declaration)]
+    if any(v.is_shared for v in own) or "__shared__" in source.of(body):
+        return Declined(DeclineCode.DEPENDENCE, "shared memory ties the threads of a block together")
+    if any("static" in source.of(v.declaration).split() for v in own):
+        return Declined(DeclineCode.DEPENDENCE, "a static variable outlives an element")
+    for axis in found:
+        foreign = foreign_read(facts, axis)
+        if foreign is not None:
+            return Declined(
+                DeclineCode.FORM,
+                f"`{source.of(foreign)}` in a function also reads the thread's place along {axis.name}",
+            )
+    for v in source.variables:
+        if v.is_parameter and v.scope == source.kernel and facts.assigned(v):
+            return Declined(DeclineCode.DEPENDENCE, f"{v.name} carries a value from one element to the next")
+    return None

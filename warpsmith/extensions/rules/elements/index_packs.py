@@ -1,0 +1,69 @@
+"""Packs of neighbouring elements for kernels of one element a thread."""
+
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.templates.declined_rule import DeclineCode
+from warpsmith.domain.templates.space import Parameter
+from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule, Variant
+from warpsmith.extensions.rules.analysis.indices.index_bounds import beyond, bound, guarded
+from warpsmith.extensions.rules.analysis.memory.index_packs import IndexPack, find_pack
+from warpsmith.extensions.rules.bodies.index_pack_body import CUDA, PACK, IndexPackText
+
+MAX_BYTES = 16
+
+
+class IndexPacks(Rule):
+    """Gives a thread a pack of neighbouring elements, loaded and stored together.
+
+    Proven: nothing is shared between threads; where an element's memory lies follows from its index by sums,
+    divisions and remainders, so that neighbours lie side by side if the pack divides the divisors, which the
+    kernel then checks; a buffer that is written is accessed in one way only.
+    """
+
+    name = "index_packs"
+
+    def apply(self, draft: Draft) -> Draft | Declined:
+        """See `Rule`."""
+        if draft.is_opencl:
+            return Declined(DeclineCode.BACK_END, "OpenCL has neighbours for a thread by elements_per_thread")
+        launch, facts = draft.kernel.launch, draft.facts
+        if any(e.text != "1" for e in (*launch.block[1:], *launch.grid[1:])):
+            return Declined(DeclineCode.LAUNCH, "the launch has more than one axis")
+        plan = find_pack(facts)
+        if isinstance(plan, str):
+            return Declined(DeclineCode.FORM, plan)
+        if PACK in draft.names() or PACK in draft.kernel.text:
+            return Declined(DeclineCode.NAME_TAKEN, f"the name {PACK} is taken")
+        values = tuple(n for n in (1, 2, 4, 8) if n <= _most(draft, plan))
+        if len(values) < 2:
+            return Declined(DeclineCode.NO_GAIN, "elements are as wide as the widest access already")
+        limit = bound(facts, draft.kernel, guarded(facts), "x")
+        condition = beyond(draft.job, launch, 0, PACK, limit)
+        grid = (Expression(f"ceil_div({launch.grid[0].text}, {PACK})"), *launch.grid[1:])
+        known = frozenset(p.name for p in draft.parameters) | {PACK}
+        return draft.changed(
+            Change(
+                self.name,
+                f"{len(plan.groups)} wide accesses, {len(plan.divisors)} divisor(s)",
+                prologue=CUDA,
+                parameters=(
+                    Parameter(
+                        name=PACK,
+                        values=values,
+                        usual=values[-1],  # 16 bytes, the widest access
+                        meaning="neighbours of a thread",
+                    ),
+                ),
+                constraints=() if condition is None else (condition,),
+                variant=Variant(
+                    Expression(f"{PACK} > 1"), f"{PACK} > 1", IndexPackText(facts, plan).body(), grid, known
+                ),
+            )
+        )
+
+
+def _most(draft: Draft, plan: IndexPack) -> int:
+    """Limit on the elements of a pack: the narrowest ones fill 16 bytes."""
+    order = [v for v in draft.source.variables if v.is_parameter and v.scope == draft.source.kernel]
+    sizes = {v.name: a.dtype.size_bytes for v, a in zip(order, draft.kernel.arguments, strict=False)}
+    roots = [g.accesses[0].root for g in plan.groups]
+    return MAX_BYTES // min((sizes.get(r.name, MAX_BYTES) for r in roots if r is not None), default=MAX_BYTES)

@@ -1,0 +1,1 @@
+"""The command `init`: from source files to a job file."""

@@ -1,0 +1,188 @@
+"""The command `init`."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from warpsmith.cli.output import echo
+from warpsmith.cli.shared_options import IncludeDirs
+from warpsmith.domain.device import Backend
+from warpsmith.errors import InvalidInput
+from warpsmith.extensions.scaffold.command.files import write_text
+from warpsmith.system.shell_words import shell_path
+
+_BACKENDS = (Backend.CUDA, Backend.OPENCL, Backend.HIP, Backend.TRITON)
+
+
+def _backend(name: str) -> Backend:
+    if name not in _BACKENDS:
+        raise typer.BadParameter(f"{name!r} is not cuda, opencl, hip or triton")
+    return Backend(name)
+
+
+def init(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Kernel source, header, or host file with kernels as text; several are read in this order. "
+            "Also a Python file with Triton kernels, a script of Kernel Tuner (.py), or definition, traces "
+            "and solution of FlashInfer-Bench. "
+            "A folder lists the kernels below it.",
+            exists=True,
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Job file to write; its folder is made if need be.")
+    ] = None,
+    entry: Annotated[
+        str | None, typer.Option(help="Name of the kernel; needed if the source has several.")
+    ] = None,
+    backend: Annotated[
+        Backend | None,
+        typer.Option(
+            parser=_backend,
+            metavar="cuda|opencl|hip|triton",
+            help="Needed if neither the file's ending nor its text shows it.",
+        ),
+    ] = None,
+    defines: Annotated[
+        list[str] | None, typer.Option("-D", help="NAME=VALUE, a macro for the compiler. May be given again.")
+    ] = None,
+    include_dirs: IncludeDirs = None,
+    asks: Annotated[
+        bool, typer.Option("--input/--no-input", help="At a terminal, ask for sizes, numbers and the launch.")
+    ] = True,
+    edits: Annotated[
+        bool, typer.Option("--edit", help="Open the job file at its first TODO, with VISUAL or EDITOR.")
+    ] = False,
+    question: Annotated[
+        Path | None,
+        typer.Option(help="Write what is still open as a question to this file, for any model, and no job."),
+    ] = None,
+    answer: Annotated[
+        Path | None,
+        typer.Option(
+            help="Complete the job file with the reply in this file, compile and launch it. If it is wrong, "
+            "--question gets the next question."
+        ),
+    ] = None,
+    asks_model: Annotated[
+        bool, typer.Option("--model", help="Ask the configured model for what is still open.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the list of a folder's kernels as JSON for programs.")
+    ] = False,
+) -> None:
+    """Write a job file skeleton for a kernel; fill in shapes and launch.
+
+    At a terminal it asks for sizes, numbers and the launch; Enter takes the guess, Ctrl-D leaves the rest.
+    """
+    from warpsmith.device_checks.compile_check import Compiler
+    from warpsmith.extensions.importers.command import opened
+    from warpsmith.extensions.scaffold.command.editor import editor
+    from warpsmith.extensions.scaffold.command.fill import Filler
+    from warpsmith.extensions.scaffold.command.fill_ways import Ways, completed
+    from warpsmith.extensions.scaffold.command.init import Wanted
+    from warpsmith.extensions.scaffold.command.init_trials import tried_skeleton
+    from warpsmith.extensions.scaffold.command.kernel_list_view import show_kernels
+    from warpsmith.extensions.scaffold.command.questions import answered
+    from warpsmith.extensions.triton.scaffold import is_triton, triton_skeleton
+    from warpsmith.settings import settings
+
+    if any(path.is_dir() for path in sources):
+        if len(sources) > 1 or out or entry or edits:
+            raise InvalidInput("source", "a folder is listed alone, without --out, --entry and --edit")
+        shared = Wanted(None, backend, tuple(defines or ()), tuple(include_dirs or ()))
+        shared = replace(shared, permitted=settings().permitted_includes())
+        show_kernels(sources[0], shared, settings(), as_json)
+        return
+    if as_json:
+        raise InvalidInput("--json", "lists the kernels of a folder; give a folder")
+    _refuse(sources)
+    editing = editor() if edits else []
+    target = out or sources[-1].with_suffix(".yaml")
+    if target.exists():
+        raise InvalidInput("--out", f"{target} exists; name another file")
+    if backend is Backend.TRITON or (backend is None and any(map(is_triton, sources))):
+        _refuse_for_triton(sources, defines, include_dirs, bool(question or answer or asks_model))
+        text = triton_skeleton(sources[0], target, entry)
+        write_text(target, text, "--out")
+        _end(target, text, (), editing)
+        return
+    permitted = settings().permitted_includes()
+    wanted = Wanted(entry, backend, tuple(defines or ()), tuple(include_dirs or ()), permitted)
+    found = opened(sources, target, wanted)
+    ways = Ways(question, answer, asks_model)
+    completed_text: str | None
+    with Compiler(settings()) as compiler:
+        if ways.any:
+            completed_text = completed(Filler(found.sources, target, found.wanted, compiler), ways)
+        else:
+            completed_text = tried_skeleton(found.sources, target, found.wanted, compiler)
+    if completed_text is None:
+        echo(f"wrote {question}; put the reply into a file and give it with --answer")
+        return
+    text = completed_text
+    if asks and not edits and sys.stdin.isatty() and sys.stderr.isatty():
+        folders = [*(include_dirs or ()), *(path.resolve().parent for path in found.sources)]
+        text = answered(text, target, _ask, _say, folders)
+    write_text(target, text, "--out")
+    for path in found.written:
+        echo(f"wrote {path}, the kernel's source")
+    _end(target, text, include_dirs or (), editing)
+
+
+def _end(target: Path, text: str, include_dirs: Sequence[Path], editing: list[str]) -> None:
+    """Say what to do with the job file that was written, or open it."""
+    from warpsmith.extensions.scaffold.command.editor import edit, first_mark
+    from warpsmith.extensions.scaffold.command.next_command import next_command
+
+    left = "fill in what is marked TODO, then: " if first_mark(text, "TODO") else "next: "
+    echo(f"wrote {target}; {left}{next_command('tune', target, include_dirs)}")
+    if editing:
+        edit(editing, target, first_mark(text, "TODO") or 1)
+
+
+def _refuse_for_triton(
+    sources: Sequence[Path], defines: object, include_dirs: object, asks_others: bool
+) -> None:
+    """Refuse the options that only a C compiler's sources have."""
+    if len(sources) != 1:
+        raise InvalidInput("source", "give one Python file with Triton kernels")
+    for option, given in (("-D", defines), ("-I", include_dirs)):
+        if given:
+            raise InvalidInput(option, "is for CUDA and OpenCL; a Triton kernel has constexprs")
+    if asks_others:
+        raise InvalidInput("--model", "and --question, --answer are for CUDA and OpenCL so far")
+
+
+def _ask(words: str, guess: str) -> str:
+    echo(f"{words} [{guess}]: ", err=True, ends_line=False)
+    return input().strip() or guess
+
+
+def _say(words: str) -> None:
+    echo(f"  {words}", err=True)
+
+
+def _refuse(paths: Sequence[Path]) -> None:
+    """Refuse what no kernel can be read from, each with its reason."""
+    for path in paths:
+        if _is_job(path):
+            words = f"{path} is a job file already; run: warpsmith validate {shell_path(path)}"
+            raise InvalidInput("source", words)
+
+
+def _is_job(path: Path) -> bool:
+    if path.suffix != ".json":
+        return path.suffix in (".yaml", ".yml")
+    try:
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False  # reading it as another tool's says what is wrong
+    return isinstance(data, dict) and isinstance(data.get("kernel"), dict) and "workloads" in data

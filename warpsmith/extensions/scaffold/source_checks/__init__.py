@@ -1,0 +1,1 @@
+"""Checks of a job file against its kernel source, as text."""

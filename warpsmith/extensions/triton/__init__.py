@@ -1,0 +1,1 @@
+"""The language Triton: jobs from its scripts, its back end, its checks."""

@@ -1,0 +1,117 @@
+"""Arithmetic of Python texts as expressions of a job."""
+
+import ast
+import copy
+from collections.abc import Callable, Mapping
+
+from warpsmith.domain.expressions import Expression
+from warpsmith.domain.kernels.triton_function import last_name
+from warpsmith.errors import ExpressionError
+
+Leaf = Callable[[ast.expr], ast.expr | None]
+"""What stands for a part that is no arithmetic; None if nothing does."""
+
+_FUNCTIONS = {
+    "cdiv": "ceil_div",
+    "ceil_div": "ceil_div",
+    "ceildiv": "ceil_div",
+    "next_power_of_2": "next_pow2",
+    "next_power_of_two": "next_pow2",
+    "min": "min",
+    "max": "max",
+    "abs": "abs",
+    "int": "int",
+    "bool": "bool",
+    "gcd": "gcd",
+    "sqrt": "sqrt",
+    "log2": "log2",
+}
+_TWO = ("ceil_div", "gcd")
+
+
+def translated(node: ast.expr, leaf: Leaf) -> ast.expr | None:
+    """The arithmetic with its leaves replaced, in the words of a job; None if a part has no translation."""
+    found = leaf(node)
+    if found is not None:
+        return found
+    match node:
+        case ast.Constant(value=bool() | int() | float() | str()):
+            return node
+        case ast.BinOp(left=left, op=op, right=right):
+            a, b = translated(left, leaf), translated(right, leaf)
+            return None if a is None or b is None else ast.BinOp(a, op, b)
+        case ast.UnaryOp(op=op, operand=operand):
+            a = translated(operand, leaf)
+            return None if a is None else ast.UnaryOp(op, a)
+        case ast.BoolOp(op=op, values=values):
+            parts = _all(values, leaf)
+            return None if parts is None else ast.BoolOp(op, parts)
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            parts = _all([left, *others], leaf)
+            return None if parts is None else ast.Compare(parts[0], ops, parts[1:])
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            parts = _all([test, body, orelse], leaf)
+            return None if parts is None else ast.IfExp(parts[0], parts[1], parts[2])
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            parts = _all(elts, leaf)
+            return None if parts is None else ast.Tuple(parts, ast.Load())
+        case ast.Call(func=func, args=args, keywords=[]):
+            return _call(last_name(func), args, leaf)
+    return None
+
+
+def expression_text(node: ast.expr | None) -> str | None:
+    """The text of an arithmetic; None if the language of a job does not have it."""
+    if node is None:
+        return None
+    try:
+        return Expression(ast.unparse(ast.fix_missing_locations(node))).text
+    except (ExpressionError, RecursionError):
+        return None
+
+
+def product(parts: list[ast.expr]) -> ast.expr:
+    """The product of these factors, without ones; 1 of none."""
+    kept = [p for p in parts if not (isinstance(p, ast.Constant) and p.value == 1)]
+    result: ast.expr = ast.Constant(1)
+    for n, part in enumerate(kept):
+        result = part if n == 0 else ast.BinOp(result, ast.Mult(), part)
+    return result
+
+
+def with_names(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
+    """A copy of an expression with other expressions in the place of these names."""
+
+    class Replaced(ast.NodeTransformer):
+        def visit_Name(self, name: ast.Name) -> ast.expr:
+            return values.get(name.id, name)
+
+    found = Replaced().visit(copy.deepcopy(node))
+    assert isinstance(found, ast.expr)
+    return found
+
+
+def names_of(node: ast.expr) -> list[str]:
+    """Names in an expression, each time that they stand there."""
+    return [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
+
+
+def _all(nodes: list[ast.expr], leaf: Leaf) -> list[ast.expr] | None:
+    parts = [translated(node, leaf) for node in nodes]
+    found = [part for part in parts if part is not None]
+    return found if len(found) == len(parts) else None
+
+
+def _call(name: str, args: list[ast.expr], leaf: Leaf) -> ast.expr | None:
+    if name == "ceil" and len(args) == 1:
+        match args[0]:
+            case ast.BinOp(left=left, op=ast.Div(), right=right):
+                return _call("cdiv", [left, right], leaf)
+        return None
+    parts = _all(args, leaf)
+    function = _FUNCTIONS.get(name)
+    if parts is None or function is None or (function in _TWO and len(parts) != 2):
+        return None
+    if function == "bool":
+        return parts[0] if len(parts) == 1 else None
+    return ast.Call(ast.Name(function, ast.Load()), parts, [])

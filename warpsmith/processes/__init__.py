@@ -1,0 +1,1 @@
+"""Processes and their children: forked, limited, ended."""

@@ -1,0 +1,1 @@
+"""Programs of the child processes: compile, run on the device, evaluate the reference."""

@@ -1,0 +1,1 @@
+"""Confinement of a child process: system calls, files, resources."""

@@ -1,0 +1,1 @@
+"""Memory of a kernel's arguments in a child: buffers, guard zones, poisons, references."""

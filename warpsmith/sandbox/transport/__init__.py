@@ -1,0 +1,1 @@
+"""Frames and messages between a host and its child."""

@@ -1,0 +1,170 @@
+"""A Gaussian process over configurations and the shapes that they run on.
+
+What is learnt at one shape informs the others: the covariance of two points is that of their configurations,
+shared by all shapes, times a mixture of 1 and the covariance of their shapes. Each shape has a level of its
+own (how much can be gained there at all says nothing about which configuration gains it) and a spread of its
+own.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpsmith.search.models.covariance import Floats, matern
+from warpsmith.search.spaces.feasible_set import FeasibleSet, parameter_values
+
+Rows = NDArray[np.intp]
+
+JITTER = 1e-8
+LEVEL_VARIANCE = 100.0
+"""Prior variance of a shape's level, in units of the process variance: as good as unknown."""
+VARIANCE_SHAPE = 2.0
+POOLED = 4.0
+"""Results of all shapes that count for the spread of one."""
+WORST = 0.8
+"""Log of time over the best of the shape beyond which how bad it is carries no information."""
+MANY_VALUES, TWO_VALUES, DEVIATION = 0.3, -0.7, 0.8
+"""Prior of the logarithm of a parameter's inverse length, by its number of values, which lie in 0..1.
+
+These and the next are rounded from fits to a fused MoE kernel of 64 experts (`benchmarks/results/triton`).
+"""
+SHAPE, SHAPE_DEVIATION = 1.25, 0.6
+MIXTURE_DEVIATION = 0.7
+NOISE, NOISE_DEVIATION = -6.4, 0.8
+LEAST, MOST = -3.0, 3.0
+STEPS = 80
+"""Steps of a fit: random moves, of which those that raise the posterior are kept."""
+MOVED = 0.35
+"""Share of the weights that a move changes."""
+
+
+class ShapeProcess:
+    """Posterior mean and deviation of the log time for rows of a set whose rows each run on one shape.
+
+    Args:
+        shapes: columns of the space that say which shape a row runs on.
+    """
+
+    def __init__(self, feasible: FeasibleSet, shapes: Sequence[int], seed: int = 0) -> None:
+        workloads = feasible.sole_workloads
+        assert workloads is not None, "every row runs on one shape"
+        self.workloads: Rows = workloads
+        self.count = int(workloads.max()) + 1
+        varying = [c for c, p in enumerate(feasible.space.parameters) if len(p.values) > 1]
+        own = [c for c in varying if c not in shapes]
+        self.points = _scaled(feasible, own)
+        """[n, parameters]: values in 0..1, words one column a word."""
+        self._shapes = _scaled(feasible, [c for c in varying if c in shapes])
+        self._rng = np.random.default_rng(seed)
+        two = np.array([np.unique(column).size == 2 for column in self.points.T], bool)
+        mean = np.where(two, TWO_VALUES, MANY_VALUES)
+        self._prior_mean: Floats = np.concatenate([mean, [SHAPE, 0.0, NOISE]])
+        spread = np.full(mean.size, DEVIATION)
+        tail = [SHAPE_DEVIATION, MIXTURE_DEVIATION, NOISE_DEVIATION]
+        self._prior_deviation: Floats = np.concatenate([spread, tail])
+        self._theta = self._prior_mean.copy()
+
+    def fit(self, rows: Rows, logs: Floats) -> None:
+        """Fit the weights to results: log times of rows, relative to whatever is the same for a shape."""
+        targets, _ = self._targets(rows, logs)
+        best, theta, step = self._cost(self._theta, rows, targets), self._theta, DEVIATION
+        for _ in range(STEPS):
+            moved = self._rng.random(theta.size) < MOVED
+            tried = theta + step * moved * self._rng.normal(size=theta.size)
+            tried[:-1] = np.clip(tried[:-1], LEAST, MOST)
+            cost = self._cost(tried, rows, targets)
+            if cost < best:
+                best, theta, step = cost, tried, min(1.2, 1.2 * step)
+            else:
+                step = max(0.15, 0.97 * step)
+        self._theta = theta
+
+    def posterior(self, rows: Rows, logs: Floats, at: Rows) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of the log time at rows, given those of other rows."""
+        targets, spreads = self._targets(rows, logs)
+        factor = np.linalg.cholesky(self._gram(self._theta, rows))
+        solved = np.linalg.solve(factor, targets)
+        across = self._covariance(self._theta, rows, at) + LEVEL_VARIANCE * self._same(rows, at)
+        projected = np.linalg.solve(factor, across)
+        variance = _variance(float(solved @ solved), rows.size)
+        left = np.maximum(1.0 + LEVEL_VARIANCE - (projected**2).sum(axis=0), 1e-9)
+        scale = spreads[self.workloads[at]]
+        return (solved @ projected) * scale, np.sqrt(left * variance) * scale
+
+    def likeness(self, rows: Rows, at: Rows) -> Floats:
+        """[rows, at]: covariance of the configurations alone, whatever their shapes."""
+        return matern(self._apart(self._theta, rows, at))
+
+    def _targets(self, rows: Rows, logs: Floats) -> tuple[Floats, Floats]:
+        """Log times without outliers, in units of their shape's spread; and the spread of each shape."""
+        of = self.workloads[rows]
+        best = np.full(self.count, math.inf)
+        np.minimum.at(best, of, logs)
+        clipped = np.minimum(logs, best[of] + WORST)
+        number = np.bincount(of, minlength=self.count)
+        level = np.bincount(of, clipped, self.count) / np.maximum(number, 1)
+        squares = np.bincount(of, (clipped - level[of]) ** 2, self.count)
+        pooled = max(float(squares.sum()) / max(1, rows.size - self.count), 1e-6)
+        spreads = np.sqrt((POOLED * pooled + squares) / (POOLED + np.maximum(number - 1, 0)))
+        return clipped / spreads[of], spreads
+
+    def _cost(self, theta: Floats, rows: Rows, targets: Floats) -> float:
+        """Negative log posterior of weights, up to a constant."""
+        try:
+            factor = np.linalg.cholesky(self._gram(theta, rows))
+        except np.linalg.LinAlgError:
+            return math.inf
+        solved = np.linalg.solve(factor, targets)
+        shape = VARIANCE_SHAPE + 0.5 * rows.size
+        fit = shape * math.log(_variance(float(solved @ solved), rows.size))
+        prior = (((theta - self._prior_mean) / self._prior_deviation) ** 2).sum() / 2.0
+        return fit + float(np.log(np.diag(factor)).sum()) + float(prior)
+
+    def _gram(self, theta: Floats, rows: Rows) -> Floats:
+        gram = self._covariance(theta, rows, rows) + LEVEL_VARIANCE * self._same(rows, rows)
+        gram[np.diag_indices_from(gram)] += math.exp(theta[-1]) + JITTER
+        return gram
+
+    def _covariance(self, theta: Floats, rows: Rows, others: Rows) -> Floats:
+        share: float = math.exp(theta[-2])
+        of_shapes = matern(math.exp(2.0 * theta[-3]) * _squared(self._shapes[rows], self._shapes[others]))
+        found: Floats = matern(self._apart(theta, rows, others)) * (share * of_shapes + 1.0) / (1.0 + share)
+        return found
+
+    def _apart(self, theta: Floats, rows: Rows, others: Rows) -> Floats:
+        weights = np.exp(theta[: self.points.shape[1]])
+        return _squared(self.points[rows] * weights, self.points[others] * weights)
+
+    def _same(self, rows: Rows, others: Rows) -> Floats:
+        """[rows, others]: 1 where both are of one shape."""
+        found: Floats = np.equal.outer(self.workloads[rows], self.workloads[others]).astype(np.float64)
+        return found
+
+
+def _squared(rows: Floats, others: Floats) -> Floats:
+    """Squared distances, [rows, others]."""
+    found = (rows**2).sum(axis=1)[:, None] + (others**2).sum(axis=1)[None, :] - 2.0 * rows @ others.T
+    result: Floats = np.maximum(found, 0.0)
+    return result
+
+
+def _scaled(feasible: FeasibleSet, columns: Sequence[int]) -> Floats:
+    """Values of parameters in 0..1 by their logarithms; of words, one column a word."""
+    found: list[Floats] = []
+    for column in columns:
+        values = parameter_values(feasible.space, column)
+        codes = feasible.codes[:, column]
+        if values.dtype.kind in "US":
+            found += [(codes == n).astype(np.float64) for n in range(values.size)]
+            continue
+        numbers = values.astype(np.float64)
+        logs = np.sign(numbers) * np.log2(np.abs(numbers) + (0.0 if (numbers > 0).all() else 1.0))
+        found.append(((logs - logs.min()) / np.ptp(logs))[codes])
+    return np.stack(found, axis=1) if found else np.zeros((len(feasible), 0))
+
+
+def _variance(explained: float, count: int) -> float:
+    """Estimate of the process variance; `explained` is the squared length of the targets in its units."""
+    return (VARIANCE_SHAPE + 0.5 * explained) / (VARIANCE_SHAPE + 0.5 * count)

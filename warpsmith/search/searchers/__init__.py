@@ -1,0 +1,1 @@
+"""Searchers: ask and tell over a feasible set."""

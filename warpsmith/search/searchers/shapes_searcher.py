@@ -1,0 +1,176 @@
+"""Searches configurations for many shapes at once: a trial is one configuration on one shape."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from warpsmith.domain.templates.space import Configuration, is_shape
+from warpsmith.search.models.covariance import Floats
+from warpsmith.search.models.expected_improvement import expected_improvement
+from warpsmith.search.models.shape_process import Rows, ShapeProcess
+from warpsmith.search.searchers.set_searcher import ModelSearcher
+from warpsmith.search.spaces.feasible_set import FeasibleSet
+
+LEAST_RESULTS = 2
+"""Results, those of the user's kernel among them, from which there is a model."""
+TRIED = 6
+"""Results of each shape before a search may settle."""
+POOL = 300
+"""Rows of a shape among which a first point is chosen."""
+REFIT_SHARE = 10
+"""The weights are fitted again after a tenth more results."""
+DOUBT = 0.5
+"""Results of either kind that count for the chance that a row runs before there are any near it."""
+EVERY = 2
+"""Every so many turns the shape with the fewest results has its turn."""
+QUIET_TURNS = 4
+MOST_POINTS = 600
+"""Results that the process keeps: the best of each shape and the latest."""
+TINY = 1e-300
+
+
+class ShapesSearcher(ModelSearcher):
+    """Proposes the row with the largest expected gain over the best of its shape.
+
+    In every second turn it is a row of the shape that was tried least, so that no shape is given up for its
+    first results. A configuration that fails on one shape is not proposed for the others. Values are relative
+    to the user's kernel, whose own is 1.
+    """
+
+    def __init__(self, feasible: FeasibleSet, seed: int = 0) -> None:
+        super().__init__(feasible, seed)
+        parameters = feasible.space.parameters
+        shapes = [c for c, p in enumerate(parameters) if is_shape(p.name)]
+        self._own = [c for c in range(len(parameters)) if c not in shapes]
+        self._process = ShapeProcess(feasible, shapes, seed)
+        self._logs: dict[int, float] = {}
+        self._open: dict[int, float] = {}
+        """Rows without a result, with what was expected of them."""
+        self._failed: list[int] = []
+        self._hidden = np.zeros(len(feasible), bool)
+        self._fitted = 0
+        self._turn = 0
+        self._scores: Floats | None = None
+        self._gains: list[float] = []
+        self._know_the_defaults()
+
+    def choose(self) -> int:
+        """See `SetSearcher.choose`."""
+        at = np.flatnonzero(~self._closed)
+        rows = self._kept()
+        if len(self._logs) < LEAST_RESULTS:
+            return self._space_filling(at)
+        known = np.array([self._logs.get(r, self._open.get(r, 0.0)) for r in rows])
+        if len(self._logs) >= self._fitted:
+            self._process.fit(rows, known)
+            self._fitted = len(self._logs) + max(2, len(self._logs) // REFIT_SHARE)
+        mean, deviation = self._process.posterior(rows, known, at)
+        of = self._process.workloads
+        gain = expected_improvement(self._best()[of[at]], mean, deviation) * self._chance(at)
+        self._gains.append(float(gain.max()))
+        self._scores = np.full(len(self.feasible), -math.inf)
+        self._scores[at] = gain
+        self._turn += 1
+        if self._turn % EVERY == 0:
+            tried = np.bincount(of[rows], minlength=self._process.count)
+            left = np.unique(of[at])
+            gain = np.where(of[at] == left[np.argmin(tried[left])], gain + TINY, -1.0)
+        best = int(np.argmax(gain))
+        self._open[int(at[best])] = float(mean[best])
+        return int(at[best])
+
+    def likely(self, count: int, after: Sequence[Configuration] = ()) -> Sequence[Configuration]:
+        """See `tuning.ports.CompileForecast.likely`; nothing before the first scores."""
+        if self._scores is None:
+            return ()
+        closed, before = self._closed, set(self._rows(after))
+        rows = np.argsort(-self._scores, kind="stable")[: count + len(before) + int(self.asked.sum())]
+        found = [int(r) for r in rows if not closed[r] and int(r) not in before]
+        return [self.feasible.configuration(r) for r in found[:count]]
+
+    def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
+        """See `tuning.ports.CompileForecast.learn`: the process has no use for it."""
+
+    def exclude(self, configuration: Configuration) -> None:
+        """See `tuning.ports.CompileForecast.exclude`."""
+        index = self.feasible.index(configuration)
+        if index is not None and not self.asked[index]:
+            self.asked[index] = True
+            self._fails(index)
+
+    def on_tell(self, index: int, value: float | None) -> None:
+        """See `SetSearcher.on_tell`."""
+        self._open.pop(index, None)
+        if value is None:
+            self._fails(index)
+        else:
+            self._logs[index] = math.log(max(value, TINY))
+
+    def settled(self, least: float) -> bool:
+        """See `SetSearcher.settled`: of the latest turns none expected a gain, and all shapes were tried."""
+        tried = np.bincount(self._process.workloads[list(self._logs)], minlength=self._process.count)
+        if tried.min() < TRIED or len(self._gains) < QUIET_TURNS:
+            return False
+        return max(self._gains[-QUIET_TURNS:]) < least / self._process.count
+
+    @property
+    def _closed(self) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+        closed = self.asked | self._hidden
+        return self.asked.copy() if closed.all() else closed
+
+    def _know_the_defaults(self) -> None:
+        """The user's kernel was measured on every shape; its configuration is no proposal."""
+        defaults = np.array(
+            [p.values.index(p.baseline_value) for p in self.feasible.space.parameters], np.int16
+        )
+        own = self.feasible.codes[:, self._own] == defaults[self._own]
+        for row in np.flatnonzero(own.all(axis=1)):
+            self.asked[row] = True
+            self._logs[int(row)] = 0.0
+
+    def _fails(self, index: int) -> None:
+        self._failed.append(index)
+        own = self.feasible.codes[:, self._own]
+        self._hidden |= (own == own[index]).all(axis=1)
+
+    def _kept(self) -> Rows:
+        """Rows with results, or without one yet; if there are many, the best of each shape and the latest."""
+        every = np.array([*self._logs, *self._open], np.intp)
+        if every.size <= MOST_POINTS:
+            return every
+        logs = (
+            np.array([self._logs.get(int(r), 0.0) for r in every])
+            - self._best()[self._process.workloads[every]]
+        )
+        best = np.argsort(logs, kind="stable")[: MOST_POINTS // 2]
+        return every[np.union1d(best, np.arange(every.size)[-MOST_POINTS // 2 :])]
+
+    def _best(self) -> Floats:
+        """The lowest log value of each shape; that of the user's kernel where nothing is better."""
+        best = np.zeros(self._process.count)
+        for row, value in self._logs.items():
+            best[self._process.workloads[row]] = min(best[self._process.workloads[row]], value)
+        return best
+
+    def _chance(self, at: Rows) -> Floats | float:
+        """Estimated chance that rows run, by what became of configurations like theirs."""
+        if not self._failed:
+            return 1.0
+        ran = self._process.likeness(np.array([*self._logs], np.intp), at).sum(axis=0)
+        failed = self._process.likeness(np.array(self._failed, np.intp), at).sum(axis=0)
+        found: Floats = (ran + DOUBT) / (ran + failed + DOUBT)
+        return found
+
+    def _space_filling(self, at: Rows) -> int:
+        """A row of the next shape, as far from earlier proposals as a few random ones allow."""
+        of = self._process.workloads[at]
+        left = np.unique(of)
+        pool = at[of == left[int(self.asked.sum()) % left.size]]
+        pool = self.rng.choice(pool, min(POOL, pool.size), replace=False)
+        asked = np.flatnonzero(self.asked)
+        if not asked.size:
+            return int(pool[0])
+        points = self._process.points
+        apart = ((points[pool][:, None, :] - points[asked][None, :, :]) ** 2).sum(axis=2).min(axis=1)
+        return int(pool[np.argmax(apart)])

@@ -1,0 +1,1 @@
+"""Search spaces: feasible sets, constraints over arrays, priors."""

@@ -1,0 +1,1 @@
+"""Reader of C text: tokens, macros, declarations, kernels, syntax trees."""

@@ -1,0 +1,1 @@
+"""Files, locks, logs and other small services of the operating system."""

@@ -1,0 +1,1 @@
+"""Variants, inputs and children that a tuning session runs."""

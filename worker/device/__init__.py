@@ -1,0 +1,1 @@
+"""A worker's device: set-up, lock, waiting, caches of binaries, references and ceilings."""

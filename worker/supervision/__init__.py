@@ -1,0 +1,1 @@
+"""Supervision of a worker's processes."""
