@@ -30,7 +30,7 @@ from warpsmith.domain.kernels.launch import SequencedLaunch
 from warpsmith.domain.templates.outcome import Measured, Outcome, Rejected
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.domain.templates.template import Template
-from warpsmith.extensions.rules import RULES
+from warpsmith.extensions.rules.catalogue import RULES
 from warpsmith.source.lexing.tokens import without_comments
 from warpsmith.tuning.analysis.search_facts import Facts, facts_of
 from warpsmith.tuning.objective import time_us

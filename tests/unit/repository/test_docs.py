@@ -30,7 +30,7 @@ from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.domain.kernels.launch import Launch, SequencedLaunch
 from warpsmith.domain.templates.space import Constraint, Parameter
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.rules import ALL_RULES
+from warpsmith.extensions.rules.catalogue import ALL_RULES
 from warpsmith.job_files.jobfile import parse_job
 from warpsmith.settings import Settings
 

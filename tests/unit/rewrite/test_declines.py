@@ -7,7 +7,7 @@ import pytest
 from warpsmith.domain.jobs.job import Job, RuleName
 from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.domain.templates.template import without_definitions
-from warpsmith.extensions.rules import ALL_RULES
+from warpsmith.extensions.rules.catalogue import ALL_RULES
 from warpsmith.extensions.rules.templater import TemplateReport, make_template
 
 HEAD = 'extern "C" __global__ void k(const float* x, float* y, int n) {\n'

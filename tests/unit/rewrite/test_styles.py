@@ -13,7 +13,7 @@ from testbed.repetitions import share
 from tests.nvrtc_compile import compile_cuda
 from warpsmith.domain.jobs.job import RewritePolicy
 from warpsmith.domain.templates.template import ConfiguredKernel, Template
-from warpsmith.extensions.rules import ALL_RULES
+from warpsmith.extensions.rules.catalogue import ALL_RULES
 from warpsmith.extensions.rules.templater import make_template
 
 PARTS = 4

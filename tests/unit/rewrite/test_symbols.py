@@ -8,7 +8,7 @@ import numpy as np
 from tests.cuda_on_cpu import results
 from tests.symbol_jobs import blur_job
 from warpsmith.domain.templates.template import Template
-from warpsmith.extensions.rules import ALL_RULES
+from warpsmith.extensions.rules.catalogue import ALL_RULES
 from warpsmith.extensions.rules.templater import make_template
 
 DECLARED = re.compile(r"^__constant__ float taps\[\w+\];$", re.M)

@@ -15,10 +15,10 @@ from warpsmith.domain.templates.declined_rule import (
 )
 from warpsmith.domain.templates.space import Space
 from warpsmith.domain.templates.template import Template
-from warpsmith.extensions.rules import ALL_RULES, LAST_RULES, RULES, Declined, Draft, Rule
 from warpsmith.extensions.rules.analysis.launch.launch_names import numbered
 from warpsmith.extensions.rules.analysis.launch.other_entries import disturbed
 from warpsmith.extensions.rules.bodies.body_variants import compose
+from warpsmith.extensions.rules.catalogue import ALL_RULES, LAST_RULES, RULES, Declined, Draft, Rule
 from warpsmith.source.tree.dead_branches import without_dead_branches
 from warpsmith.source.tree.foreign_platforms import without_foreign_platforms
 from warpsmith.source.tree.hip_coordinates import with_coordinates_of_cuda

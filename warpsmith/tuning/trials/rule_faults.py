@@ -8,7 +8,7 @@ from warpsmith.domain.jobs.job import Job, RewritePolicy
 from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.domain.templates.template import RuleFault, Template
-from warpsmith.extensions.rules import RULES
+from warpsmith.extensions.rules.catalogue import RULES
 from warpsmith.extensions.rules.templater import make_template
 
 Probe = Callable[[Template, Configuration], Rejected | None]
