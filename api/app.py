@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from fastapi import FastAPI
 
@@ -26,13 +26,13 @@ from api.routes import (
     lessons,
     webhooks,
 )
-from api.routes.agent_door import AgentDoor
 from api.routes.dependencies import SLOT
 from db.api_keys import Scope
 from db.engine import open_database
 from db.queue.broker import Bell
 from warpsmith import __version__
 from warpsmith.http_models import Health
+from warpsmith.registry import Kind, load_all
 from warpsmith.settings import Settings
 from warpsmith.settings import settings as current_settings
 
@@ -67,7 +67,9 @@ def create_app(
         if worker is not None:
             worker.start()
         try:
-            async with door.open():
+            async with AsyncExitStack() as opened:
+                for part in parts:
+                    await opened.enter_async_context(part.open())
                 yield
         finally:
             app.state.hub.close()
@@ -118,5 +120,5 @@ def create_app(
     app.include_router(health.router, responses=problems.responses(422))
     app.include_router(fleet.router, dependencies=[SLOT], responses=guarded)
     routes.install(app)
-    door = AgentDoor(app)
+    parts = [add(app) for add in load_all(Kind.HTTP)]
     return app

@@ -25,10 +25,10 @@ from db.repositories.workers import WorkerRepository
 from warpsmith import logs
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.errors import Unavailable, WarpsmithError
-from warpsmith.extensions.triton.backend.version import triton_version
 from warpsmith.extras import advice
 from warpsmith.processes.parent_death import die_with_parent
 from warpsmith.processes.root_user import refuse_root, warn_of_root
+from warpsmith.registry import Kind, load, named
 from warpsmith.settings import Settings, settings
 from warpsmith.system.temporary_folder import temporary_folder
 from worker.stop_request import StopRequest
@@ -216,8 +216,10 @@ def _probe(replay_dir: Path | None) -> tuple[Sequence[DeviceInfo], dict[str, str
 
     probe = probe_devices()
     missing = dict(probe.unavailable)
-    if not triton_version() and any(d.backend in Backend.TRITON.runs_on for d in probe.devices):
-        missing[Backend.TRITON.value] = f"triton is missing; {advice('triton')}"
+    for name in named(Kind.COMPILER_VERSION):
+        runs_here = any(device.backend in Backend(name).runs_on for device in probe.devices)
+        if runs_here and not load(Kind.COMPILER_VERSION, name)():
+            missing[name] = f"{name} is missing; {advice(name)}"
     return probe.devices, missing
 
 

@@ -5,9 +5,7 @@ from agents.questions.guide_pages import DeviceKind, Guide, guides
 from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.job import Job
-from warpsmith.extensions.rules.analysis.kernel_traits import traits_of
-from warpsmith.extensions.rules.templater import STEPS, TOO_MUCH, first_draft
-from warpsmith.source.tree.work_limit import limited_work
+from warpsmith.domain.jobs.rewriter import rewriter
 from warpsmith.tuning.analysis.search_facts import facts_of
 
 MOST_FOUND = 3
@@ -31,12 +29,7 @@ def guides_for(context: StepContext) -> tuple[Guide, ...]:
 
 def features_of(context: StepContext) -> frozenset[str]:
     """The features of the job's kernel; of a sequence, of its first launch. See `guide_pages.Feature`."""
-    made: set[str] = {"any"}
-    try:
-        with limited_work(STEPS):
-            made |= {t.value for t in traits_of(first_draft(context.job, context.include_dirs).facts)}
-    except (LookupError, *TOO_MUCH):
-        pass  # what the source does not tell is no feature
+    made = {"any", *rewriter().kernel_traits(context.job, context.include_dirs)}
     if _quantises(context.job):
         made.add("quantisation")
     if _is_launch_bound(context):

@@ -26,11 +26,11 @@ from agents.questions.tried import history
 from warpsmith.domain.arguments.argument import Argument, Role
 from warpsmith.domain.jobs.job import Job, Strategy, Workload
 from warpsmith.domain.jobs.plan import Family
+from warpsmith.domain.jobs.rewriter import rule_names
 from warpsmith.domain.kernels.launch import SequencedLaunch
 from warpsmith.domain.templates.outcome import Measured, Outcome, Rejected
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.domain.templates.template import Template
-from warpsmith.extensions.rules.catalogue import RULES
 from warpsmith.source.lexing.tokens import without_comments
 from warpsmith.tuning.analysis.search_facts import Facts, facts_of
 from warpsmith.tuning.objective import time_us
@@ -111,7 +111,7 @@ def drafts(context: StepContext) -> dict[str, Template]:
 
 def permitted_rules(job: Job) -> tuple[str, ...]:
     """Names of the rewrite rules that this job allows."""
-    return tuple(r.name for r in RULES if job.rewrite.enabled and job.rewrite.permits(r.name))
+    return tuple(name for name in rule_names() if job.rewrite.enabled and job.rewrite.permits(name))
 
 
 def facts(context: StepContext) -> Facts | None:

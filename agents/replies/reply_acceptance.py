@@ -31,11 +31,11 @@ from agents.replies.fixed_template import fixed, typical
 from warpsmith.domain.expression_checks import DEVICE_NAMES
 from warpsmith.domain.jobs.job import AgentRole, Job, RewritePolicy, Strategy, Workload
 from warpsmith.domain.jobs.plan import Family
+from warpsmith.domain.jobs.rewriter import rewriter
 from warpsmith.domain.templates.declined_rule import DeclineCode, DeclinedRule
 from warpsmith.domain.templates.space import Configuration, Constraint, Parameter, Space
 from warpsmith.domain.templates.template import AppliedRule, Template
 from warpsmith.errors import ExpressionError, InvalidInput
-from warpsmith.extensions.rules.templater import make_template
 from warpsmith.job_files.jobfile import parse_job
 from warpsmith.source.lexing.tokens import tokenise
 from warpsmith.source.tree.syntax_tree import entry_name
@@ -251,7 +251,9 @@ def _by_rules(answer: TemplateReply, context: StepContext) -> tuple[Template, tu
                 f"rules.{index}: {name!r} may not be used; permitted: {', '.join(known) or 'none'}"
             )
     policy = RewritePolicy.model_validate({"allow": answer.rules})
-    report = make_template(context.job.model_copy(update={"rewrite": policy}), context.include_dirs)
+    report = rewriter().make_template(
+        context.job.model_copy(update={"rewrite": policy}), context.include_dirs
+    )
     declined = tuple(d for d in report.declined if d.code is not DeclineCode.NOT_PERMITTED)
     if not report.template.applied:
         raise BadReply("none of these rules applies: " + "; ".join(map(str, declined))[:2000])

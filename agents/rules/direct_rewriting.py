@@ -8,7 +8,7 @@ from agents.context import StepContext
 from agents.replies.fixed_template import fixed, typical
 from agents.rules.rule_faults import declined, without_faults
 from warpsmith.domain.jobs.job import RewritePolicy, RuleName
-from warpsmith.extensions.rules.templater import TemplateReport, make_template
+from warpsmith.domain.jobs.rewriter import TemplateReport, rewriter
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
 NAME = "rules"
@@ -33,15 +33,15 @@ def rewrite(payload: StepPayload, context: StepContext) -> StepResult:
 
 def _order(context: StepContext) -> list[RuleName]:
     """The rules that apply, in the order in which they compose."""
-    report = make_template(context.job, context.include_dirs)
+    report = rewriter().make_template(context.job, context.include_dirs)
     names: list[RuleName] = []
     for applied in report.template.applied:
         if applied.rule not in names:
-            names.append(applied.rule)  # type: ignore[arg-type]
+            names.append(applied.rule)
     return names
 
 
 def _applied(payload: StepPayload, context: StepContext, names: list[RuleName]) -> TemplateReport:
     policy = RewritePolicy(allow=tuple(names), deny=context.job.rewrite.deny)
     job = context.job.model_copy(update={"rewrite": policy})
-    return make_template(without_faults(job, payload), context.include_dirs)
+    return rewriter().make_template(without_faults(job, payload), context.include_dirs)

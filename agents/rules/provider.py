@@ -18,10 +18,10 @@ from agents.replies.fixed_template import typical
 from agents.rules import conclusions, direct_rewriting, search_region
 from agents.rules.rule_faults import declined, without_faults
 from warpsmith.domain.jobs.job import RULES, RewritePolicy, RuleName, Strategy
+from warpsmith.domain.jobs.rewriter import rewriter
 from warpsmith.domain.templates.outcome import Measured, Outcome
 from warpsmith.domain.templates.space import Configuration, Parameter, Space
 from warpsmith.domain.templates.template import Template
-from warpsmith.extensions.rules.templater import make_template
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
 CAUTIOUS: tuple[RuleName, ...] = ("lift_constants", "block_size", "launch_bounds", "restrict")
@@ -66,7 +66,7 @@ class RulesProvider:
             job = job.model_copy(update={"rewrite": RewritePolicy(enabled=False)})
         elif job.strategy is Strategy.SEARCH:
             job = job.model_copy(update={"rewrite": _only(job.rewrite, LIFTING)})
-        report = make_template(without_faults(job, payload), context.include_dirs)
+        report = rewriter().make_template(without_faults(job, payload), context.include_dirs)
         template = report.template
         if job.strategy is Strategy.TEMPLATE:
             template = _started(template, typical(template, context))

@@ -1,8 +1,8 @@
 """Leaves out rules that made templates of a job fail, and reports them."""
 
 from warpsmith.domain.jobs.job import Job, RewritePolicy
+from warpsmith.domain.jobs.rewriter import TemplateReport
 from warpsmith.domain.templates.declined_rule import DeclinedRule
-from warpsmith.extensions.rules.templater import TemplateReport
 from warpsmith.tuning.tasks import StepPayload
 
 

@@ -23,8 +23,8 @@ from db.repositories.jobs import JobRepository
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.clients.mcp import job_text
 from warpsmith.http_models import NO_NUL
+from warpsmith.job_checks import job_text
 from warpsmith.job_files.finding import Finding
 from warpsmith.job_files.jobfile import InvalidJob
 from warpsmith.settings import Settings

@@ -23,8 +23,10 @@ from warpsmith.domain.templates.outcome import (
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.clients.python.result import Result
 from warpsmith.extensions.exports.operator import Operator
-from warpsmith.extensions.exports.write import FORMATS, Wanted, write_export
+from warpsmith.extensions.exports.wanted import Wanted
+from warpsmith.extensions.exports.write import write_export
 from warpsmith.http_models import TrialView
+from warpsmith.registry import Kind, named
 
 TOOLS = Path(os.environ.get("WARPSMITH_EXPORTS_VENV", Path(__file__).parents[2] / ".venv-exports")).absolute()
 MAIN = """
@@ -304,4 +306,4 @@ def test_what_no_operator_can_hold_is_refused_with_the_reason(tmp_path: Path) ->
         write_export(Wanted(result()), "t4", tmp_path)
     assert not list(tmp_path.iterdir())
     operators = {"c", "cpp", "torch", "tvm-ffi", "hf-kernel", "sglang", "flashinfer-bench"}
-    assert set(FORMATS) == operators | {"t4", "vllm-config", "sglang-config", "hf-config"}
+    assert set(named(Kind.EXPORT)) == operators | {"t4", "vllm-config", "sglang-config", "hf-config"}

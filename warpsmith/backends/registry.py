@@ -6,12 +6,11 @@ from typing import cast
 from warpsmith.backends.base import BackendModule
 from warpsmith.domain.device import Backend
 from warpsmith.errors import Unavailable
+from warpsmith.registry import Kind, named
 
-_MODULES = {
+_OWN = {
     Backend.CUDA: "warpsmith.backends.cuda.backend",
     Backend.OPENCL: "warpsmith.backends.opencl.backend",
-    Backend.HIP: "warpsmith.extensions.hip.backend",
-    Backend.TRITON: "warpsmith.extensions.triton.backend.backend",
 }
 
 
@@ -21,6 +20,10 @@ def backend_module(backend: Backend) -> BackendModule:
     Raises:
         Unavailable: no module for it exists.
     """
-    if backend not in _MODULES:
-        raise Unavailable(f"back end {backend.value} is not supported yet; use cuda, opencl, hip or triton")
-    return cast(BackendModule, import_module(_MODULES[backend]))
+    place = _OWN.get(backend) or named(Kind.BACK_END).get(backend.value)
+    if place is None:
+        names = [*(known.value for known in _OWN), *named(Kind.BACK_END)]
+        raise Unavailable(
+            f"back end {backend.value} is not supported yet; use {', '.join(names[:-1])} or {names[-1]}"
+        )
+    return cast(BackendModule, import_module(place))

@@ -14,9 +14,9 @@ from warpsmith.device_checks.reference_check import check_reference
 from warpsmith.domain.device import Backend, DeviceInfo, is_amd
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.jobs.job import Job, NumpyReference
+from warpsmith.domain.jobs.rewriter import TemplateReport, rewriter
 from warpsmith.domain.templates.space import Space
 from warpsmith.errors import ChildDied
-from warpsmith.extensions.rules.templater import TemplateReport
 from warpsmith.job_checks.all_findings import known_findings, unfinished_lines
 from warpsmith.job_files.finding import Finding
 from warpsmith.job_files.jobfile import InvalidJob, JobFile, placed
@@ -142,10 +142,9 @@ def _devices(backend: Backend, ask: Callable[[], Probe]) -> tuple[Sequence[Devic
 
 
 def _rules(report: Report, job: Job, settings: Settings, scope: Mapping[str, Value]) -> None:
-    from warpsmith.extensions.rules.templater import make_template
 
     report.own_configurations = _count(job, job.space, scope)
-    report.template = make_template(job, settings.permitted_includes())
+    report.template = rewriter().make_template(job, settings.permitted_includes())
     report.template_configurations = _count(job, report.template.template.space, scope)
 
 

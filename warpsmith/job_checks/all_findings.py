@@ -1,17 +1,17 @@
 """All checks of a job that need no launch."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.expressions import Value
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.jobs.memory import buffer_bytes, check_memory
 from warpsmith.errors import ExpressionError, InvalidInput
-from warpsmith.extensions.scaffold.source_checks.idle_threads import idle_threads
-from warpsmith.extensions.scaffold.source_checks.launch import launch_findings
-from warpsmith.extensions.scaffold.source_checks.signature import signature_findings
 from warpsmith.job_checks.parameters import parameter_findings
 from warpsmith.job_checks.service_limits import service_findings
 from warpsmith.job_files.finding import Finding
+from warpsmith.registry import Kind, load_all
 from warpsmith.settings import Settings
 
 LARGEST_MEMORY_BYTES = 512 * 10**9
@@ -28,16 +28,29 @@ def known_findings(job: Job, settings: Settings, devices: Sequence[DeviceInfo] =
     yield from service_findings(job, settings)
     yield from source_findings(job, devices)
     scope = devices[0].scope() if devices else {}
-    yield from idle_threads(job, scope, settings.permitted_includes())
+    yield from launch_warnings(job, scope, settings.permitted_includes())
     yield from tolerance_findings(job)
     yield from _memory(job, devices, settings)
 
 
 def source_findings(job: Job, devices: Sequence[DeviceInfo] = ()) -> Iterator[Finding]:
     """Findings that follow from the job and its source alone, whatever a service permits."""
-    yield from signature_findings(job)
-    yield from launch_findings(job, devices)
+    for check in load_all(Kind.SOURCE_CHECK):
+        yield from check(job, devices)
     yield from parameter_findings(job, devices[0].scope() if devices else {})
+
+
+def launch_warnings(
+    job: Job, device: Mapping[str, Value], include_dirs: Mapping[str, Path] | None = None
+) -> Iterator[Finding]:
+    """Warnings about launches that the source shows to be wasteful.
+
+    Args:
+        device: limits of a device by name; empty: unknown.
+        include_dirs: permitted include folders by name.
+    """
+    for check in load_all(Kind.LAUNCH_CHECK):
+        yield from check(job, device, include_dirs)
 
 
 def tolerance_findings(job: Job) -> Iterator[Finding]:

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 
 from warpsmith.domain.device import Backend
 from warpsmith.domain.templates.space import Configuration
-from warpsmith.extensions.rules.sizes.tight_grid import TightGrid
 from warpsmith.http_models import JobResult
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+LAUNCH_RULE = "tight_grid"
+"""Rule whose parameters change a launch and not the kernel."""
 
 
 def comparison_table(result: JobResult) -> "Table":
@@ -54,7 +56,7 @@ def launch_words(result: JobResult) -> str:
         if entry.configuration is None or candidate is None:
             continue
         defaults = candidate.space.defaults
-        names = {p for a in candidate.applied if a.rule == TightGrid.name for p in a.parameters}
+        names = {p for a in candidate.applied if a.rule == LAUNCH_RULE for p in a.parameters}
         changed = {name for name, value in entry.configuration.items() if value != defaults.get(name)}
         if changed and changed <= names:
             of_launch.append(entry.workload)

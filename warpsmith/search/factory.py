@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from warpsmith.domain.jobs.job import SearcherName
 from warpsmith.domain.templates.space import Configuration
+from warpsmith.registry import Kind, load
 from warpsmith.search.searchers.portfolio import PortfolioSearcher
 from warpsmith.search.searchers.set_searcher import SetSearcher
 from warpsmith.search.searchers.shapes_searcher import ShapesSearcher
@@ -47,7 +48,8 @@ def make_searcher(
 
         searcher = TpeSearcher(feasible, seed)
     else:
-        searcher = _CLASSES[name](feasible, seed)
+        make = _CLASSES.get(name) or load(Kind.SEARCHER, name.value)
+        searcher = make(feasible, seed)
     searcher.least_gain = least_gain
     searcher.start_with(warm_starts)
     for configuration, value in history:

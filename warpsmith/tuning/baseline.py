@@ -13,7 +13,7 @@ from warpsmith.domain.jobs.plan import CaseKey, Compiled, TimingSamples
 from warpsmith.domain.templates.outcome import Rejected, TimeSummary, WorkloadTiming
 from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, InvalidInput, KernelRefused
-from warpsmith.extensions.scaffold.source_checks.idle_threads import idle_threads
+from warpsmith.job_checks.all_findings import launch_warnings
 from warpsmith.job_checks.parameters import unmet_constraints
 from warpsmith.measure.protocol import other_cache, search_plan
 from warpsmith.measure.statistics import summarise
@@ -195,7 +195,7 @@ def _notes(
         "the kernel rounds some elements of {0} to another integer than float64 does; a tuned one may miss"
     )
     return [
-        *map(str, idle_threads(session.job, session.info.scope())),
+        *map(str, launch_warnings(session.job, session.info.scope())),
         *(keeps.format(name) for name in kept_variables(kernel, compiled)),
         *([differs.format(apart)] if apart else []),
         *(f"{steps.format(n)} {share:.1g} of them by 1" for n, share in sorted(missed.items())),

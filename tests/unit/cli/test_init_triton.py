@@ -8,7 +8,7 @@ import yaml
 
 from tests.unit.cli.test_init_command import ran
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.triton.scaffold import triton_skeleton
+from warpsmith.extensions.triton.scaffold import written as triton_skeleton
 
 ROWS = """
 import torch

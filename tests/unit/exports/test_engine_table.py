@@ -18,7 +18,8 @@ from warpsmith.extensions.clients.python.result import Result
 from warpsmith.extensions.exports.command import export
 from warpsmith.extensions.exports.tables.engine_defaults import sglang_default, vllm_default
 from warpsmith.extensions.exports.tables.engine_table import engine_table
-from warpsmith.extensions.exports.write import Wanted, write_export
+from warpsmith.extensions.exports.wanted import Wanted
+from warpsmith.extensions.exports.write import write_export
 from warpsmith.http_models import CandidateView, JobResult
 
 SIZES = range(1, 4097)

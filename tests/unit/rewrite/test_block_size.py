@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.rewrite.test_declines import HEAD, ROW, STRIDE, names, reason, report
-from warpsmith.extensions.rules.templater import TemplateReport
+from warpsmith.domain.jobs.rewriter import TemplateReport
 
 ELEMENT = "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) y[i] = x[i];\n"
 ELEMENTS: dict[str, Any] = {"grid": ["ceil_div(n, 128)"]}

@@ -5,10 +5,11 @@ from typing import Any, get_args
 import pytest
 
 from warpsmith.domain.jobs.job import Job, RuleName
+from warpsmith.domain.jobs.rewriter import TemplateReport
 from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.domain.templates.template import without_definitions
 from warpsmith.extensions.rules.catalogue import ALL_RULES
-from warpsmith.extensions.rules.templater import TemplateReport, make_template
+from warpsmith.extensions.rules.templater import make_template
 
 HEAD = 'extern "C" __global__ void k(const float* x, float* y, int n) {\n'
 ROW = "  const float* a = x + (size_t)blockIdx.x * n;\n  float* b = y + (size_t)blockIdx.x * n;\n"

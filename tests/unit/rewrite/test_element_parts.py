@@ -8,8 +8,9 @@ import pytest
 from tests.nvrtc_compile import compile_cuda
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.rewriter import TemplateReport
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
-from warpsmith.extensions.rules.templater import TemplateReport, make_template
+from warpsmith.extensions.rules.templater import make_template
 from warpsmith.extensions.scaffold.source_checks.signature import signature_findings
 from warpsmith.source.kernels.pointer_usage import pointer_usage
 from warpsmith.source.tree.syntax_tree import Source

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.rewrite.test_declines import names, reason
 from tests.unit.rewrite.test_declines import report as report_of
-from warpsmith.extensions.rules.templater import TemplateReport
+from warpsmith.domain.jobs.rewriter import TemplateReport
 
 INDEX = "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
 GUARD = "  if (i >= n) return;\n"

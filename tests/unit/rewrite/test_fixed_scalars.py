@@ -8,8 +8,9 @@ import pytest
 from testbed.example_jobs import OpenClCase, run_opencl
 from tests.nvrtc_compile import compile_cuda
 from warpsmith.domain.jobs.job import Job, Workload
+from warpsmith.domain.jobs.rewriter import TemplateReport
 from warpsmith.domain.templates.template import ConfiguredKernel
-from warpsmith.extensions.rules.templater import TemplateReport, make_template
+from warpsmith.extensions.rules.templater import make_template
 
 TURNED = "(const float* x, float* y, int rows, int columns)"
 BODY = """{

@@ -7,7 +7,8 @@ import pytest
 
 from tests.unit.rewrite.test_production_style import check, names, reason
 from warpsmith.domain.jobs.job import Job
-from warpsmith.extensions.rules.templater import TemplateReport, make_template
+from warpsmith.domain.jobs.rewriter import TemplateReport
+from warpsmith.extensions.rules.templater import make_template
 
 HEAD = """
 extern "C" __global__ void k(const float* x, const float* w, float* y, int n, int m, long long total) {

@@ -4,8 +4,9 @@ import pytest
 
 from tests.nvrtc_compile import compile_cuda
 from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.rewriter import TemplateReport
 from warpsmith.domain.templates.template import Template
-from warpsmith.extensions.rules.templater import TemplateReport, make_template
+from warpsmith.extensions.rules.templater import make_template
 
 BODY = """(const float* x, float* y, int n) {
   int i = blockIdx.x * 64 + threadIdx.x;

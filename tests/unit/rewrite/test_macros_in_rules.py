@@ -8,7 +8,8 @@ from testbed.example_jobs import OpenClCase, run_opencl
 from tests.unit.rewrite.test_edits import copying
 from tests.unit.rewrite.test_opencl import feasible
 from warpsmith.domain.jobs.job import Job
-from warpsmith.extensions.rules.templater import TemplateReport, first_draft, make_template
+from warpsmith.domain.jobs.rewriter import TemplateReport
+from warpsmith.extensions.rules.templater import first_draft, make_template
 
 LISTED = "__global const float *x, __global float *y, const int n"
 

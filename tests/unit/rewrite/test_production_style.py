@@ -9,8 +9,9 @@ import pytest
 from tests.cuda_on_cpu import results
 from tests.nvrtc_compile import compile_cuda
 from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.rewriter import TemplateReport
 from warpsmith.domain.templates.template import Template
-from warpsmith.extensions.rules.templater import TemplateReport, make_template
+from warpsmith.extensions.rules.templater import make_template
 
 WARP_SUM = """
 __device__ __forceinline__ float warp_sum(float v) {

@@ -9,7 +9,8 @@ import pytest
 from tests.cuda_on_cpu import results
 from tests.nvrtc_compile import compile_cuda, include_dir
 from tests.unit.rewrite.test_production_style import job_of, reason, report
-from warpsmith.extensions.rules.templater import TemplateReport, make_template
+from warpsmith.domain.jobs.rewriter import TemplateReport
+from warpsmith.extensions.rules.templater import make_template
 
 GRID = """
 extern "C" __global__ void k(const float* x, float* y, int n, int rows) {

@@ -11,7 +11,8 @@ from testbed.kernels.kernel_styles import STYLES, written
 from tests.unit.rewrite.test_declines import names, reason, report
 from warpsmith.domain.jobs.job import Workload
 from warpsmith.domain.jobs.launch_size import LaunchSize, launch_size
-from warpsmith.extensions.rules.templater import TemplateReport, make_template
+from warpsmith.domain.jobs.rewriter import TemplateReport
+from warpsmith.extensions.rules.templater import make_template
 from warpsmith.testing.jobs import DEVICE
 
 HEAD = "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"

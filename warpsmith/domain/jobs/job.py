@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, StringConstraints, ValidationInfo, field_validator, model_validator
 
@@ -22,6 +22,7 @@ from warpsmith.domain.kernels.triton_checks import with_warps
 from warpsmith.domain.plain_data import STORED
 from warpsmith.domain.source_text import nesting_problem
 from warpsmith.domain.templates.space import Constraint, Parameter, Space, reserved
+from warpsmith.registry import Kind, named
 
 MAX_KEY_CHARACTERS = 1200
 """Longest `Workload.key` that a database row stores, in characters."""
@@ -172,25 +173,22 @@ class SearcherName(StrEnum):
     SHAPES = "shapes"
     """A trial is one configuration on one workload, and every workload gets a winner of its own."""
 
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        """Member for a searcher of an extension; None if none is registered under this name."""
+        if not isinstance(value, str) or value not in named(Kind.SEARCHER):
+            return None
+        added = str.__new__(cls, value)
+        added._name_, added._value_ = value, value
+        return added
 
-RuleName = Literal[
-    "lift_constants",
-    "block_size",
-    "tight_grid",
-    "register_sum",
-    "row_in_registers",
-    "row_split",
-    "rows_per_block",
-    "vector_width",
-    "index_packs",
-    "elements_per_thread",
-    "unroll",
-    "launch_bounds",
-    "restrict",
-    "fast_math",
-    "fixed_scalars",
-]
-"""Names of the rewrite rules in `warpsmith.extensions.rules`."""
+
+if TYPE_CHECKING:
+    RuleName = str
+else:
+    # A literal, so that a wrong name is refused with all names, and the schema lists them.
+    RuleName = Literal[(*named(Kind.RULE), *named(Kind.LAST_RULE))]
+"""Name of a registered rewrite rule."""
 REMOVED_RULES = ("register_tile", "row_group", "stencil_tile", "early_reads")
 """Rules of earlier versions, which won on no GPU."""
 

@@ -7,7 +7,8 @@ from warpsmith.cli.output import echo
 from warpsmith.extensions.clients.commands.out_folder import require_folder
 from warpsmith.extensions.clients.commands.service_commands import connect
 from warpsmith.extensions.exports.tables.engine_options import table_options
-from warpsmith.extensions.exports.write import OtherDevice, Wanted, write_export
+from warpsmith.extensions.exports.wanted import OtherDevice, Wanted
+from warpsmith.extensions.exports.write import write_export
 from warpsmith.http_models import JobResult, TrialView
 from warpsmith.report.bundle import read_result, read_trials
 from warpsmith.report.tables import has_gain

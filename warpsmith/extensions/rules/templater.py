@@ -1,11 +1,12 @@
 """From a user's kernel to a template, by the rewrite rules alone."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.jobs.rewriter import TemplateReport
 from warpsmith.domain.kernels.kernel import MAX_SOURCE_BYTES, Kernel
 from warpsmith.domain.templates.declined_rule import (
     EVERY_RULE,
@@ -15,6 +16,7 @@ from warpsmith.domain.templates.declined_rule import (
 )
 from warpsmith.domain.templates.space import Space
 from warpsmith.domain.templates.template import Template
+from warpsmith.extensions.rules.analysis.kernel_traits import traits_of
 from warpsmith.extensions.rules.analysis.launch.launch_names import numbered
 from warpsmith.extensions.rules.analysis.launch.other_entries import disturbed
 from warpsmith.extensions.rules.bodies.body_variants import compose
@@ -30,14 +32,6 @@ from warpsmith.source.tree.written_out import written_out
 STEPS = 10_000_000
 """Default of the steps that all rules take together, some seconds; ordinary kernels take 1 % of it."""
 TOO_MUCH = (RecursionError, TooMuchWork)
-
-
-@dataclass(frozen=True)
-class TemplateReport:
-    """A template, and the reason for each rule that was not applied."""
-
-    template: Template
-    declined: tuple[DeclinedRule, ...]
 
 
 def make_template(
@@ -74,6 +68,19 @@ def _made(job: Job, include_dirs: Mapping[str, Path] | None) -> TemplateReport:
         except TOO_MUCH as exc:
             declined.append(DeclinedRule(rule=EVERY_RULE, code=DeclineCode.LIMIT, reason=_too_much(exc)))
     return TemplateReport(template=template, declined=tuple(declined))
+
+
+def kernel_traits(job: Job, include_dirs: Mapping[str, Path] | None = None) -> frozenset[str]:
+    """Forms of a job's first kernel, see `Trait`; empty where its source does not tell.
+
+    Args:
+        include_dirs: as of `make_template`.
+    """
+    try:
+        with limited_work(STEPS):
+            return frozenset(trait.value for trait in traits_of(first_draft(job, include_dirs).facts))
+    except (LookupError, *TOO_MUCH):
+        return frozenset()
 
 
 def first_draft(job: Job, include_dirs: Mapping[str, Path] | None = None) -> Draft:

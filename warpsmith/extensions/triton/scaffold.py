@@ -3,7 +3,7 @@
 import ast
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,12 @@ def is_triton(path: Path) -> bool:
         return False
 
 
-def triton_skeleton(source: Path, target: Path, entry: str | None) -> str:
+def takes(sources: Sequence[Path], backend: Backend | None) -> bool:
+    """True if the user says Triton, or a file has Triton functions and the user says nothing."""
+    return backend is Backend.TRITON or (backend is None and any(map(is_triton, sources)))
+
+
+def written(source: Path, target: Path, entry: str | None) -> str:
     """A job file, as YAML, for one kernel of a Python file.
 
     Args:

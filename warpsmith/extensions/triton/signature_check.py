@@ -1,8 +1,9 @@
 """Compares a Triton job with the function that its source has."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from warpsmith.domain.arguments.argument import Role
+from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.kernels.triton_function import (
@@ -17,10 +18,10 @@ from warpsmith.job_files.finding import Finding
 _INT32 = range(-(2**31), 2**31)
 
 
-def triton_findings(job: Job) -> Iterator[Finding]:
+def triton_findings(job: Job, devices: Sequence[DeviceInfo] = ()) -> Iterator[Finding]:  # noqa: ARG001
     """Mismatches between a Triton job and its function."""
     text = job.kernel.source
-    if text is None:
+    if text is None or job.kernel.backend is not Backend.TRITON:
         return
     try:
         function = kernel_named(text, job.kernel.entry)

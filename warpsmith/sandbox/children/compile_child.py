@@ -24,10 +24,10 @@ from warpsmith.domain.kernels.headers import SENT, path_problem
 from warpsmith.domain.kernels.specialisation import Specialisation
 from warpsmith.domain.templates.outcome import MAX_LOG_CHARACTERS, Rejected, Stage
 from warpsmith.domain.templates.template import ExpectedLaunch
-from warpsmith.extensions.hip.rocm_paths import rocm_roots
 from warpsmith.processes.parent_death import die_with_parent
 from warpsmith.sandbox.children.process_count import MOST_PROCESSES, wait_for
 from warpsmith.sandbox.confinement.confine import Confinement, confine, memory_limit
+from warpsmith.sandbox.confinement.toolkit_folders import toolkit_folders
 from warpsmith.sandbox.transport.child import take_channel
 from warpsmith.sandbox.transport.frames import Channel
 from warpsmith.sandbox.transport.process import system_paths
@@ -100,7 +100,7 @@ def _serve(
     expected = header["expected_launch"]
     sent = _write_headers(folder / SENT, dict(zip(header["files"], headers, strict=True)))
     cuda = tuple(p for p in (Path("/usr/local/cuda").resolve(), Path("/opt/cuda")) if p.exists())
-    toolkits = (*cuda, *rocm_roots())
+    toolkits = (*cuda, *toolkit_folders())
     confined = confine(
         Confinement(
             read=(*system_paths(), *permitted, *toolkits),

@@ -15,9 +15,9 @@ from warpsmith.domain.jobs.memory import GuardZones
 from warpsmith.domain.jobs.plan import LONG_LAUNCH_US, STEADY_LAUNCH_US, CaseKey, Compiled
 from warpsmith.domain.templates.outcome import CompileFacts
 from warpsmith.errors import Unavailable
-from warpsmith.extensions.hip.rocm_paths import rocm_roots
 from warpsmith.sandbox.children.timed_launch_check import TimedWatch
 from warpsmith.sandbox.confinement.confine import Calls, Confinement, confine, memory_limit
+from warpsmith.sandbox.confinement.toolkit_folders import toolkit_folders
 from warpsmith.sandbox.memory.buffers import FIRST, WorkloadBuffers
 from warpsmith.sandbox.memory.fresh_inputs import OtherMemory
 from warpsmith.sandbox.transport.child import take_channel
@@ -87,7 +87,7 @@ def _confine(backend: Backend, private: Path, memory_bytes: int) -> bool:
         # The driver maps its own files and reads its /proc entries; the environment there is empty. ROCm's
         # runtime loads libraries of its folder when a device is opened, and its devices are /dev/kfd and
         # /dev/dri; which other files of /dev it needs is not known, since it has not run here.
-        read = (*system_paths(), Path("/proc"), Path("/etc"), Path("/run"), *rocm_roots())
+        read = (*system_paths(), Path("/proc"), Path("/etc"), Path("/run"), *toolkit_folders())
         return confine(
             Confinement(
                 read=read,

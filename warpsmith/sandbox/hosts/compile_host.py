@@ -23,9 +23,9 @@ from warpsmith.domain.kernels.kernel import MAX_SOURCE_BYTES, Kernel
 from warpsmith.domain.templates.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage
 from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import ChildDied
-from warpsmith.extensions.triton.compile_reply import by_its_binary
 from warpsmith.processes.cores import usable_cores
 from warpsmith.processes.stop_children import mark, require_wanted
+from warpsmith.registry import Kind, load
 from warpsmith.sandbox.hosts.compile_deadlines import Patience
 from warpsmith.sandbox.hosts.compile_ways import Ways
 from warpsmith.sandbox.transport.frames import Received
@@ -139,7 +139,7 @@ class CompilePool:
         try:
             result = _parse(reply, blobs, child.private)
             if kernel.specialisation is not None and isinstance(result, Compiled):
-                result = by_its_binary(result, kernel)
+                result = load(Kind.COMPILE_REPLY, kernel.kernel.backend.value)(result, kernel)
         except (ValidationError, LookupError, TypeError, ValueError, RecursionError, MemoryError) as exc:
             child.kill()
             return _rejected("the compile child sent something that is not a reply", type(exc).__name__)

@@ -5,11 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from warpsmith.domain.jobs.job import Job, RewritePolicy
+from warpsmith.domain.jobs.rewriter import rewriter, rule_names
 from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.domain.templates.template import RuleFault, Template
-from warpsmith.extensions.rules.catalogue import RULES
-from warpsmith.extensions.rules.templater import make_template
 
 Probe = Callable[[Template, Configuration], Rejected | None]
 """Returns the rejection of a template with this configuration; None if it passes."""
@@ -34,13 +33,13 @@ def rules_at_fault(
         seconds: time limit; a started probe is finished.
     """
     names = list(dict.fromkeys(a.rule for a in template.applied))
-    if not names or not {r.name for r in RULES}.issuperset(names):
+    if not names or not set(rule_names()).issuperset(names):
         return ()  # an agent wrote it
     ends = time.monotonic() + seconds
 
     def made(rules: Sequence[str]) -> Template:
         policy = RewritePolicy.model_validate({"enabled": bool(rules), "allow": rules})
-        return make_template(job.model_copy(update={"rewrite": policy}), include_dirs).template
+        return rewriter().make_template(job.model_copy(update={"rewrite": policy}), include_dirs).template
 
     def failure(rules: Sequence[str]) -> Rejected | None:
         part = made(rules)

@@ -15,8 +15,8 @@ from warpsmith import __version__
 from warpsmith.domain.device import Backend
 from warpsmith.errors import NotFound, WarpsmithError
 from warpsmith.extensions.clients.client import AsyncClient
-from warpsmith.extensions.clients.mcp import job_text
 from warpsmith.http_models import AgentReplyTaken, DispatchEntry, JobResult, JobStatus, RegistryList
+from warpsmith.job_checks import job_text
 
 MAX_WAIT_S = 300.0
 POLL_S = 1.0

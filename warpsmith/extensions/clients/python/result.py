@@ -177,9 +177,9 @@ class Result:
             InvalidInput: there is no such format, or it cannot hold the job.
         """
         # Loaded when it is called: it compiles, and who reads results alone needs no compiler.
-        write = import_module("warpsmith.extensions.exports.write")
+        write, wanted = (import_module(f"warpsmith.extensions.exports.{n}") for n in ("write", "wanted"))
         paths: list[Path] = write.write_export(
-            write.Wanted(self.evidence, self._trials, name, table=table or {}), form, Path(folder)
+            wanted.Wanted(self.evidence, self._trials, name, table=table or {}), form, Path(folder)
         )
         return paths
 

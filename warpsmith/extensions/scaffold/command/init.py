@@ -69,6 +69,17 @@ def skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
         raise
 
 
+def drafted(
+    source: Path, target: Path, backend: Backend | None, entry: str | None, defines: Sequence[str] = ()
+) -> str:
+    """A job file for one source.
+
+    Raises:
+        InvalidInput: as `skeleton`.
+    """
+    return skeleton([source], target, Wanted(entry=entry, backend=backend, defines=tuple(defines)))
+
+
 def skeleton_job(text: str, sources: Sequence[Path], target: Path, wanted: Wanted) -> Job | None:
     """The job of a skeleton; None while a person has to fill in what has no guess."""
     try:

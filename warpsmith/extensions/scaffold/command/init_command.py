@@ -83,7 +83,6 @@ def init(
     At a terminal it asks for sizes, numbers and the launch; Enter takes the guess, Ctrl-D leaves the rest.
     """
     from warpsmith.device_checks.compile_check import Compiler
-    from warpsmith.extensions.importers.command import opened
     from warpsmith.extensions.scaffold.command.editor import editor
     from warpsmith.extensions.scaffold.command.fill import Filler
     from warpsmith.extensions.scaffold.command.fill_ways import Ways, completed
@@ -91,7 +90,7 @@ def init(
     from warpsmith.extensions.scaffold.command.init_trials import tried_skeleton
     from warpsmith.extensions.scaffold.command.kernel_list_view import show_kernels
     from warpsmith.extensions.scaffold.command.questions import answered
-    from warpsmith.extensions.triton.scaffold import is_triton, triton_skeleton
+    from warpsmith.extensions.scaffold.ports import opened, scaffold_for
     from warpsmith.settings import settings
 
     if any(path.is_dir() for path in sources):
@@ -108,9 +107,9 @@ def init(
     target = out or sources[-1].with_suffix(".yaml")
     if target.exists():
         raise InvalidInput("--out", f"{target} exists; name another file")
-    if backend is Backend.TRITON or (backend is None and any(map(is_triton, sources))):
+    if (other := scaffold_for(sources, backend)) is not None:
         _refuse_for_triton(sources, defines, include_dirs, bool(question or answer or asks_model))
-        text = triton_skeleton(sources[0], target, entry)
+        text = other.written(sources[0], target, entry)
         write_text(target, text, "--out")
         _end(target, text, (), editing)
         return

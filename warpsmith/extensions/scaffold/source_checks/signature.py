@@ -8,13 +8,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from warpsmith.domain.arguments.argument import Role
-from warpsmith.domain.device import Backend
+from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.jobs.job import Job
 from warpsmith.extensions.scaffold.guesses import bind
 from warpsmith.extensions.scaffold.source_checks.arguments import argument_findings
 from warpsmith.extensions.scaffold.source_checks.each_launch import of_each_launch
 from warpsmith.extensions.scaffold.source_checks.symbols import symbol_findings
-from warpsmith.extensions.triton.signature_check import triton_findings
 from warpsmith.job_files.finding import Finding
 from warpsmith.source.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.source.kernels.pointer_usage import pointer_usage
@@ -26,10 +25,10 @@ _DEFINE = re.compile(r"-D\s*(\w+)(?:=(.*))?")
 _MAX_SHOWN = 12
 
 
-def signature_findings(job: Job) -> list[Finding]:
+def signature_findings(job: Job, devices: Sequence[DeviceInfo] = ()) -> list[Finding]:  # noqa: ARG001
     """Mismatches between the job and its kernel. Among several definitions, the best match is used."""
     if job.kernel.backend is Backend.TRITON:
-        return list(triton_findings(job))
+        return []
     return [*of_each_launch(job, _of_launch), *unwritten_scratch(job), *symbol_findings(job)]
 
 

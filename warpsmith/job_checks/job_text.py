@@ -11,6 +11,7 @@ from warpsmith.errors import InvalidInput
 from warpsmith.job_checks.all_findings import source_findings
 from warpsmith.job_files.finding import Finding
 from warpsmith.job_files.jobfile import InvalidJob, JobFile, placed
+from warpsmith.registry import Kind, load_only
 
 SUFFIXES = {Backend.CUDA: "cu", Backend.OPENCL: "cl", Backend.HIP: "hip", Backend.TRITON: "py"}
 _JOB = Path("job.yaml")
@@ -23,16 +24,14 @@ def draft(source: str, backend: Backend, entry: str, defines: Sequence[str] = ()
     Raises:
         InvalidInput: the source has no such kernel, or its language has no drafts.
     """
-    from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
-
     if backend not in SUFFIXES:
         raise InvalidInput(
             "backend", f"a draft is written for {' and '.join(b.value for b in SUFFIXES)} only"
         )
     with _placed(source, backend) as folder:
-        wanted = Wanted(entry=entry or None, backend=backend, defines=tuple(defines))
         file = Path(folder) / f"kernel.{SUFFIXES[backend]}"
-        return skeleton([file], Path(folder) / "job.yaml", wanted).replace(folder + "/", "")
+        text: str = load_only(Kind.DRAFT)(file, Path(folder) / "job.yaml", backend, entry or None, defines)
+        return text.replace(folder + "/", "")
 
 
 def read(text: str, source: str = "") -> tuple[Job, list[str]]:

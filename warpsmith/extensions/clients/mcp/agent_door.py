@@ -66,7 +66,7 @@ def _made(app: Any) -> tuple[Any, ASGIApp]:
     """The server of the tools, and what answers for it."""
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from api.routes.inside_client import InsideClient
+    from warpsmith.extensions.clients.mcp.inside_client import InsideClient
     from warpsmith.extensions.clients.mcp.server import make_server
 
     server = make_server(lambda ctx: InsideClient(app, ctx.headers or {}))

@@ -1,0 +1,74 @@
+"""What writes each format of an export."""
+
+from functools import partial
+
+from warpsmith.errors import InvalidInput
+from warpsmith.extensions.exports import cpp as cpp_files
+from warpsmith.extensions.exports import flashinfer_bench as flashinfer_bench_files
+from warpsmith.extensions.exports import hf_kernel as hf_kernel_files
+from warpsmith.extensions.exports import sglang as sglang_files
+from warpsmith.extensions.exports import torch_op
+from warpsmith.extensions.exports import tvm_ffi as tvm_ffi_files
+from warpsmith.extensions.exports.c_header import c_header
+from warpsmith.extensions.exports.tables import t4 as t4_files
+from warpsmith.extensions.exports.tables.engine_table import engine_table
+from warpsmith.extensions.exports.wanted import Files, Wanted, evidence
+from warpsmith.report.shape_lookup import Lookup
+
+
+def c(wanted: Wanted) -> Files:
+    """A C header with the kernels and a dispatch over shapes.
+
+    Raises:
+        InvalidInput: the header cannot hold the job.
+    """
+    try:
+        return {"dispatch.h": c_header(Lookup(wanted.result))}
+    except ValueError as exc:
+        raise InvalidInput("", str(exc)) from exc
+
+
+def cpp(wanted: Wanted) -> Files:
+    """A C++ header with an operator."""
+    operator = wanted.operator
+    return {f"{operator.name}.hpp": cpp_files.header(operator, wanted.other_device)}
+
+
+def torch(wanted: Wanted) -> Files:
+    """A Python package with a PyTorch operator."""
+    return torch_op.package(wanted.operator, wanted.other_device)
+
+
+def tvm_ffi(wanted: Wanted) -> Files:
+    """A module for the ABI of tvm-ffi."""
+    return tvm_ffi_files.module(wanted.operator, wanted.other_device)
+
+
+def flashinfer_bench(wanted: Wanted) -> Files:
+    """A solution of FlashInfer-Bench."""
+    return flashinfer_bench_files.solution(wanted.operator, wanted.other_device)
+
+
+def hf_kernel(wanted: Wanted) -> Files:
+    """A tree of Hugging Face's kernel builder."""
+    return hf_kernel_files.tree(wanted.operator, wanted.other_device)
+
+
+def sglang(wanted: Wanted) -> Files:
+    """A kernel of SGLang."""
+    return sglang_files.tree(wanted.operator, wanted.other_device)
+
+
+def t4(wanted: Wanted) -> Files:
+    """Trials in the T4 format."""
+    return t4_files.files(wanted.result, wanted.trials)
+
+
+def _engine_table(wanted: Wanted, form: str) -> Files:
+    table = engine_table(wanted.result, form, wanted.table)
+    return {table.path: table.text(), "evidence.json": evidence(wanted.result, table=table.evidence())}
+
+
+vllm_config = partial(_engine_table, form="vllm-config")
+sglang_config = partial(_engine_table, form="sglang-config")
+hf_config = partial(_engine_table, form="hf-config")

@@ -1,0 +1,65 @@
+"""Commands on exports; what they need is imported when they run."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from warpsmith.cli.shared_options import DEFAULT_URL, SERVICE, AsJson, Url
+
+
+def export(
+    job: Annotated[str, typer.Argument(help="Result folder, or id of a job.")],
+    out: Annotated[Path, typer.Option(help="Folder for the export.")],
+    form: Annotated[
+        str,
+        typer.Option(
+            "--as",
+            help="Format: c, cpp, torch, tvm-ffi, hf-kernel, sglang, flashinfer-bench, t4, or a table for an "
+            "engine: vllm-config, sglang-config, hf-config.",
+        ),
+    ] = "c",
+    name: Annotated[str, typer.Option(help="Name of the function; by default that of the entry.")] = "",
+    other_device: Annotated[
+        Literal["fallback", "error"],
+        typer.Option(help="What another device than the tuned one gets: your own kernel, or an error."),
+    ] = "fallback",
+    table: Annotated[
+        list[str] | None,
+        typer.Option(help="`KEY=VALUE` of an engine's table, such as E=8; may be given again."),
+    ] = None,
+    url: Url = DEFAULT_URL,
+) -> None:
+    """A result in a form that a program uses, with dispatch over shapes and its evidence."""
+    from warpsmith.extensions.exports.command import export as run
+
+    run(job, form, out, url, name, other_device, table)
+
+
+def prove(
+    command: Annotated[list[str], typer.Argument(help="Your own command, after `--`.")],
+    export_: Annotated[Path, typer.Option("--export", help="Folder that `export` wrote.")],
+    pairs: Annotated[int, typer.Option(help="Runs without and with it, at least 5.")] = 8,
+    metric: Annotated[
+        str,
+        typer.Option(help="Expression with one group: a number in the output, instead of its seconds."),
+    ] = "",
+    more_is_better: Annotated[bool, typer.Option("--more-is-better", help="Of that number.")] = False,
+    outputs: Annotated[
+        Path | None, typer.Option(help="File that the command writes, to be compared.")
+    ] = None,
+    rtol: Annotated[float, typer.Option(help="Relative tolerance of a .npy file.")] = 0.0,
+    as_json: AsJson = False,
+) -> None:
+    """Your own command with and without an export, in turns: the gain, its interval, equal outputs."""
+    from warpsmith.extensions.exports.prove import Wanted
+    from warpsmith.extensions.exports.prove_command import prove as run
+
+    wanted = Wanted(export_, command, pairs, metric, more_is_better, outputs, rtol)
+    raise typer.Exit(run(wanted, as_json))
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands on exports."""
+    for command in (export, prove):
+        app.command(rich_help_panel=SERVICE)(command)

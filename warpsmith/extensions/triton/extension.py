@@ -1,0 +1,23 @@
+"""Objects of the language Triton in the registry."""
+
+from warpsmith.registry import Extension, Kind
+
+EXTENSION = Extension(
+    {
+        Kind.BACK_END: {
+            "triton": "warpsmith.extensions.triton.backend.backend",
+        },
+        Kind.COMPILE_REPLY: {
+            "triton": "warpsmith.extensions.triton.compile_reply:by_its_binary",
+        },
+        Kind.COMPILER_VERSION: {
+            "triton": "warpsmith.extensions.triton.backend.version:triton_version",
+        },
+        Kind.SOURCE_CHECK: {
+            "triton signature": "warpsmith.extensions.triton.signature_check:triton_findings",
+        },
+        Kind.SCAFFOLD: {
+            "triton": "warpsmith.extensions.triton.scaffold",
+        },
+    }
+)
