@@ -63,8 +63,6 @@ MORE_COMPLEX = {
     "warpsmith/tuning/baseline.py:measure_baseline": 20,
     "warpsmith/tuning/decisions/decide.py:_use_step": 17,
     "warpsmith/tuning/outputs/output_checks.py:check_run": 34,
-    "warpsmith/source/hostile/statements.py:_kind_of_brace": 16,
-    "warpsmith/source/hostile/statements.py:_sign": 18,
     "warpsmith/tuning/winners/process_pairs.py:_time": 17,
     "warpsmith/verify/input_families.py:applied": 18,
 }

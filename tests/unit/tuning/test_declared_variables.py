@@ -5,7 +5,7 @@ import time
 import pytest
 
 from testbed.deadlines import stretched
-from warpsmith.source.hostile.declared_variables import declared_variables
+from warpsmith.source.declarations.declared_variables import declared_variables
 
 CONSTANTS = [
     ("__device__ const float t[3] = {1, 2, 3};", "t"),

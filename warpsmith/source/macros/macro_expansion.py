@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 _TOKEN = re.compile(
@@ -27,7 +27,7 @@ class Stuck(Exception):
 
 
 @dataclass(frozen=True)
-class _Token:
+class _MacroToken:
     kind: str
     text: str
     hidden: frozenset[str] = frozenset()
@@ -76,6 +76,17 @@ def uses_of(text: str, names: Iterable[str]) -> Iterator[re.Match[str]]:
     return re.finditer(rf"(?<![\w$.'])(?:{wanted})(?![\w$])", text) if wanted else iter(())
 
 
+def reached(names: Iterable[str], following: Callable[[str], Iterable[str]]) -> set[str]:
+    """Names, and all that they lead to, by way of others too."""
+    found = set(names)
+    waiting = list(found)
+    while waiting:
+        more = set(following(waiting.pop())) - found
+        found |= more
+        waiting += more
+    return found
+
+
 class Expander:
     """Replaces uses of macros as the preprocessor does, except for those that stay.
 
@@ -119,7 +130,7 @@ class Expander:
             raise Stuck
         return call
 
-    def _checked(self, made: Sequence[_Token]) -> str:
+    def _checked(self, made: Sequence[_MacroToken]) -> str:
         shown = [t for t in made if t.kind != "space"]
         for n, token in enumerate(shown):
             if token.kind != "name":
@@ -127,7 +138,7 @@ class Expander:
             called = shown[n + 1].text == "(" if n + 1 < len(shown) else False
             if token.text in self._macros and (token.text in token.hidden or called):
                 raise Stuck
-            if token.text in self._kept and (token.hidden & self._reached(token.text)):
+            if token.text in self._kept and (token.hidden & reached({token.text}, self._words_of)):
                 raise Stuck
             macro = self._kept.get(token.text)
             if token.text in self._kept and called and (macro is None or macro.parameters is not None):
@@ -137,19 +148,12 @@ class Expander:
             raise Stuck
         return text
 
-    def _reached(self, name: str) -> set[str]:
-        """Names that a macro that stays leads to."""
-        found, waiting = {name}, [name]
-        while waiting:
-            at = waiting.pop()
-            macro = self._kept.get(at) or self._macros.get(at)
-            more = (macro.words if macro is not None else frozenset()) - found
-            found |= more
-            waiting += more
-        return found
+    def _words_of(self, name: str) -> frozenset[str]:
+        macro = self._kept.get(name) or self._macros.get(name)
+        return macro.words if macro is not None else frozenset()
 
-    def _replaced(self, tokens: Sequence[_Token]) -> list[_Token]:
-        waiting, out = deque(tokens), list[_Token]()
+    def _replaced(self, tokens: Sequence[_MacroToken]) -> list[_MacroToken]:
+        waiting, out = deque(tokens), list[_MacroToken]()
         while waiting:
             self._steps += 1
             if self._steps > _MOST_STEPS:
@@ -176,10 +180,12 @@ class Expander:
             waiting.extendleft(reversed(body))
         return out
 
-    def _body(self, macro: Macro, given: Mapping[str, list[_Token]], hidden: frozenset[str]) -> list[_Token]:
+    def _body(
+        self, macro: Macro, given: Mapping[str, list[_MacroToken]], hidden: frozenset[str]
+    ) -> list[_MacroToken]:
         """A macro's body with arguments in the place of its parameters."""
         tokens = _tokens(macro.body)
-        out: list[_Token] = []
+        out: list[_MacroToken] = []
         n = 0
         while n < len(tokens):
             token = tokens[n]
@@ -197,9 +203,9 @@ class Expander:
                 out.append(token)
             n += 1
         self._steps += len(out)
-        return [_Token(t.kind, t.text, t.hidden | hidden) for t in out]
+        return [_MacroToken(t.kind, t.text, t.hidden | hidden) for t in out]
 
-    def _operand(self, token: _Token, given: Mapping[str, list[_Token]]) -> list[_Token]:
+    def _operand(self, token: _MacroToken, given: Mapping[str, list[_MacroToken]]) -> list[_MacroToken]:
         """What stands beside `##`, which is not replaced beforehand.
 
         A name that the preprocessor would have replaced in an outer macro, but that stays here, says nothing.
@@ -209,7 +215,7 @@ class Expander:
             raise Stuck
         return found
 
-    def _paste(self, out: list[_Token], right: list[_Token]) -> None:
+    def _paste(self, out: list[_MacroToken], right: list[_MacroToken]) -> None:
         if not out:
             raise Stuck
         left = out.pop()
@@ -217,7 +223,7 @@ class Expander:
         made = _tokens(text)
         if len(made) != 1 or made[0].kind not in ("name", "number"):
             raise Stuck
-        out.append(_Token(made[0].kind, text, left.hidden & right[0].hidden))
+        out.append(_MacroToken(made[0].kind, text, left.hidden & right[0].hidden))
         out += right[1:]
 
 
@@ -234,20 +240,21 @@ def end_of_call(text: str, at: int) -> int | None:
     return None
 
 
-def _tokens(text: str) -> list[_Token]:
+def _tokens(text: str) -> list[_MacroToken]:
     return [
-        _Token(m.lastgroup or "", " " if m.lastgroup == "space" else m.group()) for m in _TOKEN.finditer(text)
+        _MacroToken(m.lastgroup or "", " " if m.lastgroup == "space" else m.group())
+        for m in _TOKEN.finditer(text)
     ]
 
 
-def _next(tokens: Sequence[_Token], n: int) -> int:
+def _next(tokens: Sequence[_MacroToken], n: int) -> int:
     """The index of the following token that is no space; 0 if there is none."""
     return next((m for m in range(n + 1, len(tokens)) if tokens[m].kind != "space"), 0)
 
 
-def _arguments(waiting: "deque[_Token]") -> tuple[list[list[_Token]], int] | None:
+def _arguments(waiting: "deque[_MacroToken]") -> tuple[list[list[_MacroToken]], int] | None:
     """The arguments of a call whose bracket follows, and the number of tokens up to its end."""
-    depth, found, current = 0, list[list[_Token]](), list[_Token]()
+    depth, found, current = 0, list[list[_MacroToken]](), list[_MacroToken]()
     for n, token in enumerate(waiting):
         if depth == 0 and token.kind == "space":
             continue
@@ -264,7 +271,7 @@ def _arguments(waiting: "deque[_Token]") -> tuple[list[list[_Token]], int] | Non
     return None
 
 
-def _trimmed(tokens: list[_Token]) -> list[_Token]:
+def _trimmed(tokens: list[_MacroToken]) -> list[_MacroToken]:
     while tokens and tokens[-1].kind == "space":
         tokens.pop()
     while tokens and tokens[0].kind == "space":
@@ -272,7 +279,7 @@ def _trimmed(tokens: list[_Token]) -> list[_Token]:
     return tokens
 
 
-def _bound(parameters: tuple[str, ...], given: list[list[_Token]]) -> dict[str, list[_Token]]:
+def _bound(parameters: tuple[str, ...], given: list[list[_MacroToken]]) -> dict[str, list[_MacroToken]]:
     """Arguments by parameter.
 
     Raises:
@@ -280,9 +287,9 @@ def _bound(parameters: tuple[str, ...], given: list[list[_Token]]) -> dict[str, 
     """
     if parameters[-1:] == (_REST,):
         most = len(parameters) - 1
-        rest: list[_Token] = []
+        rest: list[_MacroToken] = []
         for n, more in enumerate(given[most:]):
-            rest += [_Token("mark", ","), _Token("space", " "), *more] if n else more
+            rest += [_MacroToken("mark", ","), _MacroToken("space", " "), *more] if n else more
         given = [*given[:most], rest]
     if parameters == () and given == [[]]:
         return {}
@@ -291,7 +298,7 @@ def _bound(parameters: tuple[str, ...], given: list[list[_Token]]) -> dict[str, 
     return dict(zip(parameters, given, strict=True))
 
 
-def _joined(tokens: Sequence[_Token]) -> str:
+def _joined(tokens: Sequence[_MacroToken]) -> str:
     """The text of tokens, with a space between two that would become one."""
     out: list[str] = []
     before = ""

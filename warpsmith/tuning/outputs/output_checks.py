@@ -13,7 +13,7 @@ from warpsmith.domain.jobs.job import Job, NumpyReference, Tolerance
 from warpsmith.domain.jobs.plan import BufferPlan, Compiled, Family, WorkloadPlan
 from warpsmith.domain.templates.outcome import Rejected, Stage
 from warpsmith.domain.templates.template import ConfiguredKernel
-from warpsmith.source.hostile.declared_variables import DeclaredVariables, declared_variables
+from warpsmith.source.declarations.declared_variables import DeclaredVariables, declared_variables
 from warpsmith.tuning.outputs.mismatch_causes import Mismatch, why_wrong
 from warpsmith.tuning.outputs.symbols import variable_of, without_unit
 from warpsmith.tuning.tasks import CheckedCase

@@ -22,13 +22,13 @@ _WITH_ARGUMENTS = frozenset(
     {"__attribute__", "__attribute", "__declspec", "__align__", "alignas", "_Alignas", "__launch_bounds__"}
 )
 """Attributes that are left out with their arguments."""
-_HARMLESS = frozenset({"define", "undef", "pragma", "line", "error", "warning"})
+_WITHOUT_TEXT = frozenset({"define", "undef", "pragma", "line", "error", "warning"})
 """Preprocessor lines that put nothing in their place."""
 _CONDITIONALS = frozenset({"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"})
 
 
-class Scope(StrEnum):
-    """What is around a statement."""
+class StatementScope(StrEnum):
+    """Place of a statement."""
 
     FILE = "file"
     """The file or a namespace."""
@@ -54,22 +54,22 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What ends in a semicolon, before the body of a function, or at the bracket around it."""
+    """Items up to a semicolon, to the body of a function, or to the bracket around them."""
 
     items: list[Item]
-    scope: Scope
+    scope: StatementScope
     in_parentheses: bool = False
     has_body: bool = False
-    """It is the header of a function, a namespace or a block."""
+    """True for the header of a function, a namespace or a block."""
 
 
 @dataclass(slots=True)
 class _Frame:
     opener: str
-    scope: Scope
+    scope: StatementScope
     start: int = 0
     closes_as: str = ""
-    """What the text around gets in place of the braces; empty: its statement ended where they opened."""
+    """Item that the text around gets in place of the braces; empty: its statement ended where they opened."""
     items: list[Item] = field(default_factory=list)
     angles: list[int] = field(default_factory=list)
     """Indices of the items that are open angle brackets."""
@@ -82,6 +82,18 @@ class _Frame:
     def clear(self) -> None:
         self.items, self.angles = [], []
         self.is_assigned = self.has_parentheses = self.is_class = self.is_namespace = self.has_arrow = False
+
+    def takes_angle(self, sign: str) -> bool:
+        """Open or close a list of template arguments; false for other signs and for comparisons."""
+        if sign == "<" and self.items and self.items[-1].is_word and not self.is_assigned:
+            self.angles.append(len(self.items))
+            self.items.append(Item(sign))
+            return True
+        if sign == ">" and self.angles:
+            del self.items[self.angles.pop() :]
+            self.items.append(Item(ANGLES))
+            return True
+        return False
 
 
 class StatementReader:
@@ -98,7 +110,7 @@ class StatementReader:
         """False if the text ends inside a statement."""
         self._take = take
         self._expansions = expansions
-        self._frames = [_Frame("", Scope.FILE)]
+        self._frames = [_Frame("", StatementScope.FILE)]
         self._open_braces = 0
         self._conditionals: list[_Frame] = []
 
@@ -126,7 +138,7 @@ class StatementReader:
 
     def _directive(self, keyword: str) -> None:
         top = self._frames[-1]
-        if keyword not in _HARMLESS and top.items:
+        if keyword not in _WITHOUT_TEXT and top.items:
             self._add(Item(DIRECTIVE))
         if keyword not in _CONDITIONALS:
             return
@@ -160,16 +172,10 @@ class StatementReader:
             self._frames.append(_Frame(sign, top.scope, at + 1))
         elif sign in _CLOSING:
             self._close(sign, at)
-        elif sign == "<" and top.items and top.items[-1].is_word and not top.is_assigned:
-            top.angles.append(len(top.items))
-            self._add(Item(sign))
-        elif sign == ">" and top.angles:
-            del top.items[top.angles.pop() :]
-            self._add(Item(ANGLES))
         elif sign == ":" and top.items and (len(top.items) == 1 or top.items[0].text == "case"):
             # Labels are no part of what follows.
             top.clear()
-        else:
+        elif not top.takes_angle(sign):
             top.is_assigned = top.is_assigned or (sign == "=" and not top.angles)
             top.has_arrow = top.has_arrow or sign == "->"
             self._add(Item(sign))
@@ -218,21 +224,25 @@ class StatementReader:
         top.clear()
 
 
-def _kind_of_brace(around: _Frame) -> tuple[str, Scope]:
-    """What the text around gets in place of a brace that opens now, and the scope inside."""
-    last = around.items[-1] if around.items else None
+def _kind_of_brace(around: _Frame) -> tuple[str, StatementScope]:
+    """Item that the text around gets in place of a brace that opens now, and the scope inside."""
     if around.opener in _GROUPS or around.is_assigned:
-        return BRACES, Scope.FUNCTION
-    if around.is_namespace or (last is not None and last.is_string):
-        return "", Scope.FILE
+        return BRACES, StatementScope.FUNCTION
+    if around.is_namespace or (around.items and around.items[-1].is_string):
+        return "", StatementScope.FILE
     if around.is_class and not around.has_parentheses:
-        return CLASS_BODY, Scope.CLASS
-    if last is None or last.text in _BLOCKS or around.has_arrow:
-        return "", Scope.FUNCTION
-    ends = _BEHIND_PARAMETERS if around.has_parentheses else ()
-    if last.text not in ends and (last.is_word or last.text in (BRACKETS, ANGLES)):
-        return BRACES, Scope.FUNCTION
-    return "", Scope.FUNCTION
+        return CLASS_BODY, StatementScope.CLASS
+    return (BRACES if _is_initialised(around) else ""), StatementScope.FUNCTION
+
+
+def _is_initialised(around: _Frame) -> bool:
+    """True for a brace behind a name or a type; other braces open bodies."""
+    if not around.items or around.has_arrow:
+        return False
+    last = around.items[-1]
+    if last.text in _BLOCKS or (around.has_parentheses and last.text in _BEHIND_PARAMETERS):
+        return False
+    return last.is_word or last.text in (BRACKETS, ANGLES)
 
 
 def _declarator(items: Sequence[Item]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise, takewhile
 
-from warpsmith.source.hostile.statements import (
+from warpsmith.source.declarations.statements import (
     ANGLES,
     BRACES,
     BRACKETS,
@@ -18,12 +18,12 @@ from warpsmith.source.hostile.statements import (
     DIRECTIVE,
     PARENTHESES,
     Item,
-    Scope,
     Statement,
     StatementReader,
+    StatementScope,
 )
-from warpsmith.source.hostile.text_macros import Macros
 from warpsmith.source.lexing.tokens import Token, blank, tokenise
+from warpsmith.source.macros.declaring_macros import DeclaringMacros
 
 _STORED = frozenset({"__device__", "__managed__", "static", "extern", "inline", "thread_local", "__thread"})
 """Words of variables that outlive a call, in whatever scope."""
@@ -41,10 +41,10 @@ _NO_DECLARATIONS = frozenset(
 )
 _TRAILING = frozenset({"const", "volatile", "noexcept", "override", "final"})
 _SIGNS = frozenset({"::", "*", "&", "&&", PARENTHESES, BRACKETS, ANGLES})
-"""What a declarator that is read has beside words."""
+"""Signs and brackets of declarators that are read."""
 _REFERENCES = frozenset({"&", "&&"})
 _BINDING = _REFERENCES | {"auto"}
-"""What stands before the brackets around the names of a structured binding."""
+"""Tokens that stand before the brackets around the names of a structured binding."""
 _TELLING = _STORED | _CONSTANT | _ELSEWHERE | _NO_DECLARATIONS | _TYPES | {"template", "namespace", "mutable"}
 
 _GLUED = re.compile(r"(?<=[\w/*%:<'\"\\?])(?:\\[ \t\f\v]*\r?\n)+(?=\S)")
@@ -60,9 +60,9 @@ class DeclaredVariables:
     names: frozenset[str]
     """Variables that outlive a call, and other names that may be such."""
     constants: frozenset[str]
-    """Those whose every declaration is one of a constant; none unless `are_all_known`."""
+    """Names whose every declaration is one of a constant; empty unless `are_all_known`."""
     seen_as_constants: frozenset[str]
-    """Those whose every declaration that is seen is one of a constant."""
+    """Names whose every declaration that is seen is one of a constant."""
     are_all_known: bool
     """False if the texts may declare others as well, by words that are put together of parts."""
 
@@ -78,10 +78,10 @@ def declared_variables(
         definitions: macros of a configuration, as they stand behind `#define`.
     """
     tokens = [tokenise(text).items for text in texts]
-    macros = Macros(
+    macros = DeclaringMacros(
         (*definitions, *(t.rest for text in tokens for t in text if _defines(t))), _STORED, _TELLING
     )
-    reader = _Declarations(macros, is_opencl=is_opencl)
+    reader = _DeclarationCollector(macros, is_opencl=is_opencl)
     is_readable = not macros.names & _TELLING and not any(map(_has_hidden_words, texts))
     for n, text in enumerate(tokens):
         statements = StatementReader(reader.add, macros.expansions())
@@ -100,10 +100,10 @@ def _has_hidden_words(text: str) -> bool:
     return bool(_GLUED.search(text) or _TRIGRAPH.search(text) or _DIGRAPH.search(blank(text)))
 
 
-class _Declarations:
-    """What the statements of texts declare."""
+class _DeclarationCollector:
+    """Gathers the variables that the statements of texts declare, with macros that may declare more."""
 
-    def __init__(self, macros: Macros, *, is_opencl: bool) -> None:
+    def __init__(self, macros: DeclaringMacros, *, is_opencl: bool) -> None:
         self._macros = macros
         self._own_words = frozenset[str]() if is_opencl else _OF_OPENCL
         self._constant: set[str] = set()
@@ -119,23 +119,22 @@ class _Declarations:
         """Read a statement."""
         items = _without_template(statement.items)
         words = {i.text for i in items if i.is_word}
-        self._has_mutable = self._has_mutable or ("mutable" in words and _has_mutable_member(items))
+        self._has_mutable = self._has_mutable or _has_mutable_member(items)
         is_stored = not words.isdisjoint(_STORED)
-        counts = is_stored or (statement.scope is Scope.FILE and not statement.in_parentheses)
+        counts = is_stored or (statement.scope is StatementScope.FILE and not statement.in_parentheses)
         self._add_macros(items, counts=counts)
         if statement.has_body or not items or items[0].text in _NO_DECLARATIONS:
             return
         if words & (_ELSEWHERE - self._own_words) or (statement.in_parentheses and not is_stored):
             return
         if counts:
-            binds = (a.text in _BINDING and b.text == BRACKETS for a, b in pairwise(items))
-            self._are_all_known = self._are_all_known and not any(binds)
+            self._are_all_known = self._are_all_known and not _binds_names(items)
             self._declare(items, self._changing, self._constant)
         elif len(words) > 1:
             self._declare(items, self._automatic, self._automatic)
 
     def end_text(self, tokens: Sequence[Token], *, is_balanced: bool) -> None:
-        """Read what macros are given, when all statements of a text are known."""
+        """Add the arguments of declaring macros, when all statements of a text are known."""
         if not is_balanced:
             self._changing |= self._automatic
         changes = [0] * (len(tokens) + 1)
@@ -147,7 +146,7 @@ class _Declarations:
         self._arguments, self._automatic = [], set()
 
     def result(self, *, is_readable: bool) -> DeclaredVariables:
-        """What all texts together declare."""
+        """Variables that all texts together declare."""
         names = self._constant | self._changing
         # A declared name that is a macro is another name.
         words, pastes = self._macros.reached(self._used_macros | (names & self._macros.names))
@@ -171,7 +170,7 @@ class _Declarations:
         in_doubt = any(i.text in (DIRECTIVE, CLASS_BODY) for i in items)
         of_all = frozenset[str]()
         for n, part in enumerate(_split(items)):
-            head = part[: next((k for k, i in enumerate(part) if i.text in ("=", BRACES)), len(part))]
+            head = list(takewhile(lambda i: i.text not in ("=", BRACES), part))
             # Functions' parameters may look like a declarator in brackets.
             changing |= {i.declarator for i in head if i.declarator}
             at = _place_of_name(head, is_first=n == 0)
@@ -191,7 +190,7 @@ class _Declarations:
         return item.text not in _SIGNS and not item.is_string
 
     def _is_constant(self, of_all: Set[str], before: Sequence[Item]) -> bool:
-        """Whether a declarator is one of a constant.
+        """True for a declarator of a constant.
 
         Args:
             of_all: words that hold for all declarators of the statement.
@@ -214,9 +213,13 @@ def _words_before_signs(items: Sequence[Item]) -> Iterator[str]:
 
 
 def _has_mutable_member(items: Sequence[Item]) -> bool:
-    """Whether `mutable` is not that of a lambda, which stands behind parameters."""
+    """True for a `mutable` that is not that of a lambda, which stands behind parameters."""
     lambdas = sum(a.text == PARENTHESES and b.text == "mutable" for a, b in pairwise(items))
     return lambdas < sum(i.text == "mutable" for i in items)
+
+
+def _binds_names(items: Sequence[Item]) -> bool:
+    return any(a.text in _BINDING and b.text == BRACKETS for a, b in pairwise(items))
 
 
 def _without_template(items: Sequence[Item]) -> Sequence[Item]:
@@ -239,16 +242,21 @@ def _split(items: Sequence[Item]) -> list[list[Item]]:
 
 def _place_of_name(head: Sequence[Item], *, is_first: bool) -> int | None:
     """Index of the declared name; None if the declarator is of a kind that is not read."""
-    words = [k for k, i in enumerate(head) if i.is_word]
-    group = next((k for k, i in enumerate(head) if i.text == PARENTHESES), None)
-    if group is not None:
-        words = [k for k in words if k < group]
-        if any(i.is_word and i.text not in _TRAILING for i in head[group:]):
-            return None
-        if not words or any(i.text != ANGLES for i in head[words[-1] + 1 : group]):
-            return None
+    words = _words_up_to_name(head)
     if len(words) < 1 + is_first or head[words[-1]].text in _TELLING:
         return None
     if any(i.text == "*" or i.text in _REFERENCES for i in head[words[-1] :]):
         return None
     return words[-1]
+
+
+def _words_up_to_name(head: Sequence[Item]) -> list[int]:
+    """Indices of a declarator's words, the name last; empty if parentheses stand in the way of reading."""
+    words = [k for k, i in enumerate(head) if i.is_word]
+    group = next((k for k, i in enumerate(head) if i.text == PARENTHESES), None)
+    if group is None:
+        return words
+    before = [k for k in words if k < group]
+    if any(head[k].text not in _TRAILING for k in words[len(before) :]):
+        return []
+    return before if before and all(i.text == ANGLES for i in head[before[-1] + 1 : group]) else []

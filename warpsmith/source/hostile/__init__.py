@@ -1,1 +1,0 @@
-"""Declarations found in text that may try to hide them; used by checks of device variables."""
