@@ -35,7 +35,7 @@ from warpsmith.tuning.checks.trivial_answers import (
     written_in_part,
 )
 from warpsmith.tuning.execution.session_ports import Case
-from warpsmith.tuning.outputs.output_checks import kept_variables
+from warpsmith.tuning.outputs.binary_checks import kept_variables
 from warpsmith.tuning.outputs.unwritten import UNWRITTEN
 from warpsmith.tuning.own_noise import OwnNoise
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel

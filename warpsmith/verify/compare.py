@@ -79,12 +79,7 @@ class ErrorReport:
 
 
 def compare(
-    got: Array,
-    want: Array,
-    tolerance: Tolerance,
-    budget: Budget | None = None,
-    *,
-    is_sample: bool = False,
+    got: Array, want: Array, tolerance: Tolerance, budget: Budget | None = None, *, is_sample: bool = False
 ) -> ErrorReport:
     """Compare flat arrays element by element, in pieces so that memory stays small.
 

@@ -105,11 +105,7 @@ def _known(context: Context, row: TaskRow, payload: SlicePayload) -> _Known:
             finished=finished,
             leftover=TrialRepository(session).take_leftover(*ids, pooled=not payload.shared),
             starts=earlier_starts(
-                session,
-                candidate,
-                finished.all,
-                context.settings.remembers,
-                context.settings.shares_lessons,
+                session, candidate, finished.all, context.settings.remembers, context.settings.shares_lessons
             ),
             earlier=history.measured(candidate.id, MOST_EARLIER if related else 0),
             started=now(session),
@@ -145,13 +141,7 @@ def _run(context: Context, row: TaskRow, lease: Lease, known: _Known, searcher: 
         sink = DatabaseSink(context.database, lease, row.job_id, known.candidate.id, payload.shared)
         try:
             return run_slice(
-                device_session,
-                known.candidate.template,
-                known.baseline,
-                searcher,
-                sink,
-                limits,
-                start,
+                device_session, known.candidate.template, known.baseline, searcher, sink, limits, start
             )
         finally:
             if isinstance(searcher, SharedSearcher):

@@ -16,7 +16,7 @@ from warpsmith.backends.cuda.compile import compile_cuda
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.sandbox import CompilePool
-from warpsmith.tuning.outputs.output_checks import kept_variables, undeclared_globals
+from warpsmith.tuning.outputs.binary_checks import kept_variables, undeclared_globals
 
 SOURCE = """
 __device__ int zeroed[4];

@@ -22,12 +22,8 @@ from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks.extra_cases import MAX_NEIGHBOURS, neighbours
 from warpsmith.tuning.objective import time_us
-from warpsmith.tuning.outputs.output_checks import (
-    CheckRules,
-    check_run,
-    undeclared_globals,
-    undeclared_words,
-)
+from warpsmith.tuning.outputs.binary_checks import undeclared_globals, undeclared_words
+from warpsmith.tuning.outputs.output_checks import CheckedRun, CheckRules, check_run
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.tuning.timing.drift import DriftWatch, corrected
@@ -318,7 +314,7 @@ def test_a_second_launch_is_equal_or_where_the_users_is_not_as_right(
     known = CheckedCase(dimensions={"n": 4096}, max_error=1e-3, elements=4096)
     names = None if own else frozenset[str]()
     rules = CheckRules(job, own_globals=names, is_steady=steady)
-    found = check_run(rules, plan, report, {"y": want}, None, known=None if own else known)
+    found = check_run(CheckedRun(rules, plan, report, {"y": want}, None, None if own else known))
     assert isinstance(found, Rejected) is refused
     if isinstance(found, Rejected):
         assert "two launches" in found.reason

@@ -12,7 +12,7 @@ from warpsmith.domain.jobs.job import Job, Tolerance
 from warpsmith.domain.jobs.plan import BufferPlan, WorkloadPlan
 from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.testing.jobs import scale_job
-from warpsmith.tuning.outputs.output_checks import CheckRules, check_run
+from warpsmith.tuning.outputs.output_checks import CheckedRun, CheckRules, check_run
 from warpsmith.tuning.outputs.unwritten import CHANCE, hidden_unwritten, unwritten
 from warpsmith.verify.dtypes import numpy_dtype
 from warpsmith.verify.run_report import Ranges, RunReport
@@ -38,7 +38,7 @@ def refusal(
         got = np.concatenate([got[a:b] for a, b in ranges])
     report = RunReport({"y": got}, (), (), poison={"y": PATTERN})
     rules = CheckRules(job or scale_job(), own_globals=None if own else frozenset())
-    found = check_run(rules, plan, report, {"y": want}, spans)
+    found = check_run(CheckedRun(rules, plan, report, {"y": want}, spans))
     assert isinstance(found, Rejected)
     return found.reason
 

@@ -9,7 +9,7 @@ from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.jobs.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.testing.jobs import scale_job
-from warpsmith.tuning.outputs.output_checks import CheckResult, CheckRules, check_run
+from warpsmith.tuning.outputs.output_checks import CheckedRun, CheckResult, CheckRules, check_run
 from warpsmith.verify.run_report import RunReport
 from warpsmith.verify.worlds import KINDS, WorldKind
 
@@ -34,7 +34,7 @@ def judged(
     plan = WorkloadPlan("n=4096", buffers, 1, family, variant)
     report = RunReport({n: made for n, (made, _) in pairs.items()}, (), ())
     expected = {n: wanted for n, (_, wanted) in pairs.items()}
-    return check_run(CheckRules(job or scale_job()), plan, report, expected, None)
+    return check_run(CheckedRun(CheckRules(job or scale_job()), plan, report, expected, None))
 
 
 NAN = np.full(N, np.nan, np.float32)

@@ -44,11 +44,7 @@ class GaussianProcess:
     """
 
     def __init__(
-        self,
-        feasible: FeasibleSet,
-        seed: int = 0,
-        prior: Prior = PRIOR,
-        launched: Launched | None = None,
+        self, feasible: FeasibleSet, seed: int = 0, prior: Prior = PRIOR, launched: Launched | None = None
     ) -> None:
         self._tables = Tables(feasible, launched)
         self.expected: Floats = np.zeros(len(feasible)) if launched is None else launched.expected

@@ -65,11 +65,7 @@ class PortfolioSearcher(ModelSearcher):
     """
 
     def __init__(
-        self,
-        feasible: FeasibleSet,
-        seed: int = 0,
-        prior: Prior = PRIOR,
-        launched: Launched | None = None,
+        self, feasible: FeasibleSet, seed: int = 0, prior: Prior = PRIOR, launched: Launched | None = None
     ) -> None:
         super().__init__(feasible, seed)
         self._new_process = partial(GaussianProcess, feasible, seed, prior, launched)

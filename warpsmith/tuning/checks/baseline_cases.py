@@ -28,6 +28,7 @@ from warpsmith.tuning.checks.world_cases import at_listed_shape, proposed_worlds
 from warpsmith.tuning.execution.session_ports import Case
 from warpsmith.tuning.outputs.output_checker import is_wrong
 from warpsmith.tuning.outputs.output_checks import (
+    CheckedRun,
     CheckRules,
     check_run,
     spread,
@@ -277,7 +278,7 @@ def _compared(
         )
     expected = session.expected.of(case)
     rules = CheckRules(session.job, session.inputs.defences, own_globals=None, ties=ties or {})
-    found = check_run(rules, plan, report, expected, None, grown, session.inputs.kept(case))
+    found = check_run(CheckedRun(rules, plan, report, expected, None, grown, session.inputs.kept(case)))
     if isinstance(found, Rejected):
         return found
     if all(

@@ -13,13 +13,7 @@ from warpsmith.domain.jobs.job import RULES, Strategy
 from warpsmith.domain.state import CandidateState
 from warpsmith.tuning.decisions.halving import half, parts, weight
 from warpsmith.tuning.decisions.ideas import planned
-from warpsmith.tuning.decisions.shares import (
-    LEAST_TRIALS,
-    round_trials,
-    rounds_left,
-    seconds_left,
-    unopened,
-)
+from warpsmith.tuning.decisions.shares import LEAST_TRIALS, round_trials, rounds_left, seconds_left, unopened
 from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, TaskView
 from warpsmith.tuning.decisions.task_history import is_exhausted, slices_of, steps_of
 from warpsmith.tuning.tasks import StepPayload, StepResult

@@ -3,13 +3,7 @@
 from warpsmith.domain.jobs.job import Strategy
 from warpsmith.domain.state import TaskKind
 from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, TaskView
-from warpsmith.tuning.decisions.task_history import (
-    baseline_of,
-    best_so_far,
-    ideas_in,
-    last_task,
-    steps_of,
-)
+from warpsmith.tuning.decisions.task_history import baseline_of, best_so_far, ideas_in, last_task, steps_of
 from warpsmith.tuning.decisions.time_budget import first_batch_s, search_s
 from warpsmith.tuning.tasks import StepPayload
 

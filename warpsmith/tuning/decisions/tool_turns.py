@@ -37,10 +37,7 @@ def use_tools(
     if waiting and _tool_task(snapshot, step) is None:
         detail = f"round {payload.round}: tools for the {payload.role}"
         seconds = max(0.001, min(_tool_seconds_left(snapshot), seconds_left(snapshot)))
-        return (
-            SetJobState(JobState.PLANNING, detail),
-            StartTask(ToolPayload(step=step, seconds=seconds)),
-        )
+        return (SetJobState(JobState.PLANNING, detail), StartTask(ToolPayload(step=step, seconds=seconds)))
     first = payload.first_turn or step
     used = sum(len(turn.tool_calls) for turn in _turns(snapshot, first))
     following = payload.model_copy(update={"turn": payload.turn + 1, "first_turn": first})

@@ -9,14 +9,7 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.by_value_plan import whole_range
 from warpsmith.domain.jobs.job import Job, Workload
 from warpsmith.domain.jobs.memory import redrawn_cheaply
-from warpsmith.domain.jobs.plan import (
-    ArgumentPlan,
-    CaseKey,
-    Family,
-    ScalarPlan,
-    WorkloadPlan,
-    plan_workload,
-)
+from warpsmith.domain.jobs.plan import ArgumentPlan, CaseKey, Family, ScalarPlan, WorkloadPlan, plan_workload
 from warpsmith.domain.templates.space import allows
 from warpsmith.domain.templates.template import ConfiguredKernel, Template
 from warpsmith.tuning.execution.baseline_knowledge import BaselineKnowledge

@@ -18,7 +18,7 @@ from warpsmith.tuning.execution.kernel_reference import OwnKernel
 from warpsmith.tuning.execution.session_inputs import SessionInputs
 from warpsmith.tuning.execution.session_ports import Case, CheckedLaunch, SessionPorts
 from warpsmith.tuning.outputs.expected_outputs import ExpectedOutputs
-from warpsmith.tuning.outputs.output_checks import CheckRules, check_run
+from warpsmith.tuning.outputs.output_checks import CheckedRun, CheckRules, check_run
 from warpsmith.tuning.outputs.world_sizes import known_of
 from warpsmith.verify.kept_elements import counted
 from warpsmith.verify.run_report import RunReport
@@ -102,5 +102,5 @@ class FairCases:
         if known is not None:
             # Its error on another draw is no bound of its own.
             known = known.model_copy(update={"elements": 0})
-        found = check_run(rules, plan, report, self.expected.of(case), None, known, kept)
+        found = check_run(CheckedRun(rules, plan, report, self.expected.of(case), None, known, kept))
         return isinstance(found, Rejected)

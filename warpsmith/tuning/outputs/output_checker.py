@@ -13,15 +13,10 @@ from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.tuning.execution.replaceable_child import ReplaceableChild
 from warpsmith.tuning.execution.session_inputs import SessionInputs
 from warpsmith.tuning.execution.session_ports import Case, CheckedLaunch, LoadedKernel
+from warpsmith.tuning.outputs.binary_checks import undeclared_globals, undeclared_words
 from warpsmith.tuning.outputs.expected_outputs import ExpectedOutputs
 from warpsmith.tuning.outputs.fair_cases import FairCases
-from warpsmith.tuning.outputs.output_checks import (
-    CheckResult,
-    CheckRules,
-    check_run,
-    undeclared_globals,
-    undeclared_words,
-)
+from warpsmith.tuning.outputs.output_checks import CheckedRun, CheckResult, CheckRules, check_run
 from warpsmith.tuning.outputs.world_sizes import known_of
 from warpsmith.verify.checked_ranges import sample_ranges
 from warpsmith.verify.kept_elements import KeptElements, counted_report
@@ -95,7 +90,8 @@ class OutputChecker:
         rules = CheckRules(job, self.inputs.defences, baseline.own_globals, is_steady, ties or {}, room or {})
         expected = self.expected.of(launch.case)
         known = known_of(self.inputs, self.expected, launch.case)
-        return check_run(rules, launch.plan, launch.report, expected, launch.ranges, known, launch.kept)
+        run = CheckedRun(rules, launch.plan, launch.report, expected, launch.ranges, known, launch.kept)
+        return check_run(run)
 
     def check(
         self, loaded: LoadedKernel, *, whole: bool, repeat: bool = False, on: Case | None = None

@@ -1,23 +1,19 @@
-"""Checks of a launch's report, or of a binary. They run in the worker, on data read back from the child."""
+"""Checks of a launch's report. They run in the worker, on data read back from the child."""
 
 import math
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from warpsmith.domain.device import Backend
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.job import Job, NumpyReference, Tolerance
-from warpsmith.domain.jobs.plan import BufferPlan, Compiled, Family, WorkloadPlan
+from warpsmith.domain.jobs.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.domain.templates.outcome import Rejected, Stage
-from warpsmith.domain.templates.template import ConfiguredKernel
-from warpsmith.source.declarations.declared_variables import DeclaredVariables, declared_variables
 from warpsmith.tuning.outputs.mismatch_causes import Mismatch, why_wrong
-from warpsmith.tuning.outputs.symbols import variable_of, without_unit
 from warpsmith.tuning.tasks import CheckedCase
-from warpsmith.verify.compare import Budget, compare, passes
+from warpsmith.verify.compare import Budget, ErrorReport, compare, passes
 from warpsmith.verify.defences import Defences
 from warpsmith.verify.dtypes import epsilon
 from warpsmith.verify.kept_elements import KeptElements, counted_ranges
@@ -41,16 +37,14 @@ SCALE_FAMILIES = frozenset({Family.SCALED_DOWN, Family.WIDE, Family.WORLD})
 """Families in which zeros that the user's kernel left may be an underflow."""
 ROOMY = CANCELLING | {WorldKind.FAR_BELOW}
 """Worlds whose tolerances have room for cancellation, so that zeros pass although no scale is small."""
-_COMPILERS = re.compile(r"\$\w+(\$\w+)*|__unnamed_\d+")
-
 
 CheckResult = float | Rejected
-"""The largest error of a right launch, in units of the tolerance, or why a launch is refused."""
+"""The largest error of a right launch, in units of the tolerance, or its rejection."""
 
 
 @dataclass(frozen=True)
 class CheckRules:
-    """What the launches of a job are held to."""
+    """Rules that the launches of a job are held to."""
 
     job: Job
     defences: Defences = field(default_factory=Defences)
@@ -64,90 +58,180 @@ class CheckRules:
     """Absolute error of float outputs, by name, that roundings explain however narrow the tolerance is."""
 
 
-def check_run(
-    rules: CheckRules,
-    plan: WorkloadPlan,
-    report: RunReport,
-    expected: Mapping[str, Array],
-    ranges: Mapping[str, Ranges] | None,
-    known: CheckedCase | None = None,
-    kept: Mapping[str, KeptElements] | None = None,
-) -> CheckResult:
-    """Guards, read-only inputs, device variables and outputs of one checked launch.
+@dataclass(frozen=True)
+class CheckedRun:
+    """Report of one checked launch beside the values and rules that it is held to."""
 
-    Args:
-        report: without elements that do not count.
-        expected: what the elements that count of each mutated argument must hold, flat.
-        ranges: where the elements lie that were brought back, in the whole outputs; None: all were.
-        known: result of the user's kernel on these inputs; None: unknown, so there is no error budget.
-        kept: which elements count of the outputs of which not all do, by name.
-    """
-    job, on, own_globals = rules.job, rules.defences, rules.own_globals
-    if report.guard_violations and on.guards:
-        names = ", ".join(report.guard_violations)
-        return Rejected(stage=Stage.GUARD, reason=f"wrote outside {names}"[:2000], workload=plan.workload)
-    if report.changed_inputs and on.read_only:
-        names = ", ".join(report.changed_inputs)
-        return Rejected(
-            stage=Stage.GUARD, reason=f"changed the read-only {names}"[:2000], workload=plan.workload
-        )
-    written = [] if own_globals is None else sorted(set(report.changed_globals) - own_globals)
-    if written and on.globals:
-        reason = f"wrote the device variable {written[0]}, by which later launches can know of this one"
-        return Rejected(stage=Stage.GUARD, reason=reason[:2000], workload=plan.workload)
-    worst = 0.0
-    spans = counted_ranges(ranges, kept or {})
-    for buffer in plan.mutated:
-        want = expected[buffer.name]
-        elements, where = want.size, None if spans is None else spans[buffer.name]
-        if where is not None:
-            want = np.concatenate([want[start:stop] for start, stop in where])
-        tolerance = tolerance_of(job, plan, buffer, known)
+    rules: CheckRules
+    plan: WorkloadPlan
+    report: RunReport
+    """Report without elements that do not count."""
+    expected: Mapping[str, Array]
+    """Right values of the elements that count of each mutated argument, flat."""
+    ranges: Mapping[str, Ranges] | None
+    """Element ranges that were brought back, in the whole outputs; None: all were."""
+    known: CheckedCase | None = None
+    """Result of the user's kernel on these inputs; None: unknown, so there is no error budget."""
+    kept: Mapping[str, KeptElements] = field(default_factory=dict)
+    """Masks of the elements that count, by name, of outputs of which not all do."""
+
+    def outputs(self) -> Iterator["CheckedOutput"]:
+        """Outputs that say something about the kernel on these inputs, in the order of the arguments."""
+        spans = counted_ranges(self.ranges, self.kept)
+        for buffer in self.plan.mutated:
+            output = self._output(buffer, None if spans is None else spans[buffer.name])
+            if output is not None:
+                yield output
+
+    def refused(self, stage: Stage, reason: str) -> Rejected:
+        """A rejection of this launch."""
+        return Rejected(stage=stage, reason=reason[:2000], workload=self.plan.workload)
+
+    def _output(self, buffer: BufferPlan, where: Ranges | None) -> "CheckedOutput | None":
+        """An output beside its right values in some ranges; None if it tells nothing."""
+        job, plan, rules, whole = self.rules.job, self.plan, self.rules, self.expected[buffer.name]
+        want = whole if where is None else np.concatenate([whole[start:stop] for start, stop in where])
+        tolerance = tolerance_of(job, plan, buffer, self.known)
         if buffer.name in rules.ties:
             tolerance = tolerance.model_copy(update={"share": rules.ties[buffer.name], "within": 1.0})
-        if tells_nothing(job, plan, buffer, expected[buffer.name], tolerance):
-            continue
-        tolerance = tolerance.model_copy(
-            update={"atol": max(tolerance.atol, rules.room.get(buffer.name, 0.0))}
-        )
-        got = report.outputs[buffer.name]
+        if tells_nothing(job, plan, buffer, whole, tolerance):
+            return None
+        atol = max(tolerance.atol, rules.room.get(buffer.name, 0.0))
+        tolerance = tolerance.model_copy(update={"atol": atol})
+        got = self.report.outputs[buffer.name]
         if plan.family is Family.WORLD and not job.non_finite and buffer.dtype.is_float:
             got = _with_overflows(got, want)
-        budget = None
-        if (
-            on.error_budget
-            and not tolerance.share
-            and known is not None
-            and _has_budget(job, plan, buffer, elements, known)
-        ):
-            own_error = _own_error(plan, buffer, known, tolerance)
-            strays = WORLD_STRAYS if plan.family is Family.WORLD else 0.0
-            budget = Budget(own_error, buffer.dtype, longest_sum(plan, buffer), strays)
-        error = compare(got, want, tolerance, budget, is_sample=got.size < elements)
-        poison, own = report.poison.get(buffer.name, b""), own_globals is None
-        at = None if ranges is None else ranges[buffer.name]
-        mismatch = Mismatch(buffer, got, want, tolerance, error, at, (kept or {}).get(buffer.name))
-        if error.wrong or (on.poison and mismatch.hides_unwritten(poison)):
-            why = why_wrong(job, mismatch, poison, own=own)
-            return _wrong(plan, buffer, f"is wrong: {why}")
-        if error.over_budget:
-            return _wrong(plan, buffer, f"is less exact than it was: {error.detail}")
-        worst = max(worst, error.max_error)
-        if report.repeated is not None and on.determinism:
-            again, got = report.repeated[buffer.name], report.where_repeated(buffer.name, got)
-            is_part = got.size < elements
-            want = report.where_repeated(buffer.name, want)
-            if rules.is_steady and own_globals is not None:
-                apart = compare(again, got, tolerance).max_error
-                refused = apart > 0
-            else:
-                # Sums in whatever order the device takes: how far apart two of them lie is luck.
-                error = compare(again, want, tolerance, budget, is_sample=is_part)
-                apart = error.max_error
-                refused = bool(error.wrong or error.over_budget)
-            if refused:
-                words = f"differs between two launches on the same inputs, by {apart:.3g} tolerances"
-                return _wrong(plan, buffer, words)
+        return CheckedOutput(self, buffer, got, want, tolerance, whole.size)
+
+
+@dataclass(frozen=True)
+class CheckedOutput:
+    """Compared elements of one output of a checked launch."""
+
+    run: CheckedRun
+    buffer: BufferPlan
+    got: Array
+    want: Array
+    tolerance: Tolerance
+    elements: int
+    """Number of elements that count in the whole output."""
+
+    @property
+    def is_sample(self) -> bool:
+        """True if part of the elements that count were brought back."""
+        return self.got.size < self.elements
+
+    @cached_property
+    def budget(self) -> Budget | None:
+        """Exactness required within the tolerance; None if the baseline gives no basis for it."""
+        run, buffer, known = self.run, self.buffer, self.run.known
+        if not run.rules.defences.error_budget or self.tolerance.share or known is None:
+            return None
+        if not _has_budget(run.rules.job, run.plan, buffer, self.elements, known):
+            return None
+        own_error = _own_error(run.plan, buffer, known, self.tolerance)
+        strays = WORLD_STRAYS if run.plan.family is Family.WORLD else 0.0
+        return Budget(own_error, buffer.dtype, longest_sum(run.plan, buffer), strays)
+
+    @cached_property
+    def error(self) -> ErrorReport:
+        """Errors against the right values."""
+        return compare(self.got, self.want, self.tolerance, self.budget, is_sample=self.is_sample)
+
+    def refused(self, reason: str) -> Rejected:
+        """A rejection of the launch for this output."""
+        return self.run.refused(Stage.CORRECTNESS, f"{self.buffer.name} {reason}")
+
+
+def guard_zones(run: CheckedRun) -> Rejected | None:
+    """Refuses writes outside of the buffers."""
+    if not run.report.guard_violations or not run.rules.defences.guards:
+        return None
+    return run.refused(Stage.GUARD, f"wrote outside {', '.join(run.report.guard_violations)}")
+
+
+def read_only_inputs(run: CheckedRun) -> Rejected | None:
+    """Refuses changes of inputs that are declared read-only."""
+    if not run.report.changed_inputs or not run.rules.defences.read_only:
+        return None
+    return run.refused(Stage.GUARD, f"changed the read-only {', '.join(run.report.changed_inputs)}")
+
+
+def device_variables(run: CheckedRun) -> Rejected | None:
+    """Refuses changes of device variables that the user's kernel does not have."""
+    own = run.rules.own_globals
+    written = [] if own is None else sorted(set(run.report.changed_globals) - own)
+    if not written or not run.rules.defences.globals:
+        return None
+    reason = f"wrote the device variable {written[0]}, by which later launches can know of this one"
+    return run.refused(Stage.GUARD, reason)
+
+
+def output_values(output: CheckedOutput) -> Rejected | None:
+    """Refuses elements beyond the tolerance, and elements that were never written."""
+    run, buffer, error = output.run, output.buffer, output.error
+    poison = run.report.poison.get(buffer.name, b"")
+    at = None if run.ranges is None else run.ranges[buffer.name]
+    mismatch = Mismatch(
+        buffer, output.got, output.want, output.tolerance, error, at, run.kept.get(buffer.name)
+    )
+    if not error.wrong and not (run.rules.defences.poison and mismatch.hides_unwritten(poison)):
+        return None
+    why = why_wrong(run.rules.job, mismatch, poison, own=run.rules.own_globals is None)
+    return output.refused(f"is wrong: {why}")
+
+
+def exactness(output: CheckedOutput) -> Rejected | None:
+    """Refuses errors within the tolerance but over the error budget."""
+    if not output.error.over_budget:
+        return None
+    return output.refused(f"is less exact than it was: {output.error.detail}")
+
+
+def repetition(output: CheckedOutput) -> Rejected | None:
+    """Refuses a second launch on the same inputs that differs; of an unsteady kernel, one that is wrong."""
+    run, name, report = output.run, output.buffer.name, output.run.report
+    if report.repeated is None or not run.rules.defences.determinism:
+        return None
+    again = report.repeated[name]
+    got, want = report.where_repeated(name, output.got), report.where_repeated(name, output.want)
+    if run.rules.is_steady and run.rules.own_globals is not None:
+        apart = compare(again, got, output.tolerance).max_error
+        differs = apart > 0
+    else:
+        # Sums in whatever order the device takes: how far apart two of them lie is luck.
+        is_part = got.size < output.elements
+        error = compare(again, want, output.tolerance, output.budget, is_sample=is_part)
+        apart = error.max_error
+        differs = bool(error.wrong or error.over_budget)
+    if not differs:
+        return None
+    return output.refused(f"differs between two launches on the same inputs, by {apart:.3g} tolerances")
+
+
+RUN_CHECKS: tuple[Callable[[CheckedRun], Rejected | None], ...] = (
+    guard_zones,
+    read_only_inputs,
+    device_variables,
+)
+"""Checks of a launch as a whole, in the order in which they are tried; the first rejection stands."""
+OUTPUT_CHECKS: tuple[Callable[[CheckedOutput], Rejected | None], ...] = (output_values, exactness, repetition)
+"""Checks of each output, tried after `RUN_CHECKS` in this order."""
+
+
+def check_run(run: CheckedRun) -> CheckResult:
+    """Guards, read-only inputs, device variables and outputs of one checked launch."""
+    for check in RUN_CHECKS:
+        refused = check(run)
+        if refused is not None:
+            return refused
+    worst = 0.0
+    for output in run.outputs():
+        for check_output in OUTPUT_CHECKS:
+            refused = check_output(output)
+            if refused is not None:
+                return refused
+        worst = max(worst, output.error.max_error)
     return worst
 
 
@@ -225,83 +309,6 @@ def _of_two(tolerance: Tolerance) -> Tolerance:
     return tolerance.model_copy(update={"share": 2 * tolerance.share, "within": 2 * tolerance.within})
 
 
-def undeclared_globals(kernel: ConfiguredKernel, compiled: Compiled, own: frozenset[str]) -> Rejected | None:
-    """A candidate's device variables, other than constants, that the user's kernel does not have.
-
-    Static variables of a header are the same ones in both, whatever hash of the source their symbols hold.
-    Left out are variables of a toolkit's headers that the code never names.
-    """
-    if not compiled.globals:
-        return None
-    known = {without_unit(symbol) for symbol in own}
-    declared = _declared(kernel)
-    others = (g for g in compiled.globals if without_unit(g) not in known)
-    found = [g for g in others if not _is_left_out(g, compiled, declared) and not _is_constant(kernel, g)]
-    if not found:
-        return None
-    reason = f"has {found[0]}, by which launches can know of each other, and which your kernel has not"
-    return Rejected(stage=Stage.COMPILE, reason=reason[:2000], facts=compiled.facts)
-
-
-def undeclared_words(compiled: Compiled, own: frozenset[str]) -> Rejected | None:
-    """A candidate's telling words that the user's kernel does not use."""
-    found = [word for word in compiled.telling if word not in own]
-    if not found:
-        return None
-    reason = f"depends on {found[0]}, so that it may be another kernel elsewhere, and your kernel does not"
-    return Rejected(stage=Stage.COMPILE, reason=reason, facts=compiled.facts)
-
-
-def kept_variables(kernel: ConfiguredKernel, compiled: Compiled) -> list[str]:
-    """Device variables that the user's kernel may keep something in between launches.
-
-    Left out are constants, and variables that no text of the job declares: those of a toolkit's headers.
-    """
-    if not compiled.globals:
-        return []
-    names = _declared(kernel).names
-    kept = (g for g in compiled.globals if variable_of(g) in names and not _is_constant(kernel, g))
-    return [without_unit(g) for g in kept]
-
-
-def _declared(kernel: ConfiguredKernel) -> DeclaredVariables:
-    # The values of most parameters are numbers, which declare nothing.
-    words = ((name, text) for name, text in sorted(kernel.defines.items()) if not _is_number(text))
-    return declared_variables(
-        (kernel.kernel.text, *kernel.kernel.files.values()),
-        tuple(f"{name} {text}" for name, text in words),
-        is_opencl=kernel.kernel.backend is Backend.OPENCL,
-    )
-
-
-def _is_number(text: str) -> bool:
-    return text[:1].isdecimal()
-
-
-def _is_left_out(symbol: str, compiled: Compiled, declared: DeclaredVariables) -> bool:
-    """True of a variable that the code never names: a constant of the job's texts, or a toolkit's variable.
-
-    That a constant of the same name may be declared otherwise, by words that are put together of parts, does
-    not count here: what is never named is memory that only the end of another variable reaches.
-    """
-    name = variable_of(symbol)
-    if symbol not in compiled.unnamed or not name.isascii():
-        return False
-    return name in declared.seen_as_constants or (declared.are_all_known and name not in declared.names)
-
-
-def _is_constant(kernel: ConfiguredKernel, symbol: str) -> bool:
-    """True if the variable of this (perhaps mangled) symbol is declared const, and nowhere else otherwise.
-
-    A write through a cast is detected later by the variable's contents. The compiler's own symbols are texts
-    of printf and assert.
-    """
-    texts = (kernel.kernel.text, *kernel.kernel.files.values())
-    if _COMPILERS.fullmatch(symbol) and not any(symbol in text for text in texts):
-        return True
-    return variable_of(symbol) in _declared(kernel).constants
-
-
 def _has_budget(job: Job, plan: WorkloadPlan, buffer: BufferPlan, elements: int, known: CheckedCase) -> bool:
     if plan.family is Family.WORLD:
         is_telling = kind_of(plan.variant) is WorldKind.PLAIN
@@ -324,7 +331,3 @@ def _own_error(plan: WorkloadPlan, buffer: BufferPlan, known: CheckedCase, toler
     step = epsilon(Dtype.FLOAT32) if buffer.dtype.size_bytes < SINGLE_BYTES else epsilon(buffer.dtype)
     rounded = SUM_FACTOR * step * size * math.sqrt(max(SHORT_SUM, longest_sum(plan, buffer)))
     return WORLD_LUCK * known.max_error + (rounded / allowed if allowed else 0.0)
-
-
-def _wrong(plan: WorkloadPlan, buffer: BufferPlan, reason: str) -> Rejected:
-    return Rejected(stage=Stage.CORRECTNESS, reason=f"{buffer.name} {reason}"[:2000], workload=plan.workload)

@@ -77,9 +77,7 @@ class DriftWatch:
         self._best_us: dict[str, float] = {}
 
     def prepare(
-        self,
-        kernel: ConfiguredKernel | None = None,
-        compiling: "Future[Compiled | Rejected] | None" = None,
+        self, kernel: ConfiguredKernel | None = None, compiling: "Future[Compiled | Rejected] | None" = None
     ) -> None:
         """Start compiling the user's kernel, unless times are recorded ones.
 

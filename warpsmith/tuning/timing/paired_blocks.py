@@ -91,10 +91,7 @@ def block_plan(cache: CacheState) -> TimingPlan:
 
 
 def interleaved(
-    order: Sequence[str],
-    time_base: TimeBlock,
-    time_winner: TimeBlock,
-    conditions: ConditionsPort | None,
+    order: Sequence[str], time_base: TimeBlock, time_winner: TimeBlock, conditions: ConditionsPort | None
 ) -> TimedBlocks | Rejected:
     """Time blocks in `order` ("A": the user's kernel, "B": the winner).
 

@@ -208,11 +208,7 @@ class _Slice:
         self.drift.prepare()
         overlaps = not isinstance(lane, _Here)
         context = TrialContext(
-            self.session,
-            self.baseline_us,
-            evaluate,
-            pruner=self.pruner,
-            energy_pruner=self.energy_pruner,
+            self.session, self.baseline_us, evaluate, pruner=self.pruner, energy_pruner=self.energy_pruner
         )
 
         def start(pending: Pending) -> "Future[FinishedRun]":

@@ -9,14 +9,7 @@ from warpsmith.domain.jobs.job import Job, Metric, Workload
 from warpsmith.domain.jobs.launch_size import launch_size
 from warpsmith.domain.jobs.memory import CHECKED_CASES
 from warpsmith.domain.jobs.plan import Compiled, TimingPlan
-from warpsmith.domain.templates.outcome import (
-    MIN_CLAIM,
-    Comparison,
-    Interval,
-    Rejected,
-    Stage,
-    Verdict,
-)
+from warpsmith.domain.templates.outcome import MIN_CLAIM, Comparison, Interval, Rejected, Stage, Verdict
 from warpsmith.domain.templates.space import configuration_key
 from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
@@ -38,13 +31,7 @@ from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.tuning.timing.energy import energies
 from warpsmith.tuning.timing.paired_blocks import Side
-from warpsmith.tuning.winners.finalists import (
-    Finalist,
-    Name,
-    elected,
-    searched_us,
-    serves,
-)
+from warpsmith.tuning.winners.finalists import Finalist, Name, elected, searched_us, serves
 from warpsmith.tuning.winners.gain_checks import Doubt, clock_doubt
 from warpsmith.tuning.winners.one_timing import timed_once
 from warpsmith.tuning.winners.process_pairs import Built, Entrant, Surroundings, time_in_pairs

@@ -11,14 +11,7 @@ from warpsmith.tuning.execution.session_ports import SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 from warpsmith.tuning.winners.between import Between
 from warpsmith.tuning.winners.contest import CONTENDERS, ComparisonPlan, Contenders, Contest, Decided
-from warpsmith.tuning.winners.finalists import (
-    Finalist,
-    chosen,
-    few,
-    overall_speedup,
-    ranked,
-    without_gain,
-)
+from warpsmith.tuning.winners.finalists import Finalist, chosen, few, overall_speedup, ranked, without_gain
 
 __all__ = ["ComparisonPlan", "Finalist", "overall_speedup", "ranked", "verify_winners"]
 
