@@ -98,7 +98,7 @@ check: $(STAMP) ## Lint, types, import contracts, layout; warns of long files
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/unit/repository/test_layout.py
-	@$(BIN)/python scripts/lengths.py
+	@$(BIN)/python scripts/house.py
 
 lock: ## Pin every dependency anew (needs uv)
 	$(LOCK) --extra opencl --extra cuda --extra triton --extra otel --extra dev -o requirements/dev.txt

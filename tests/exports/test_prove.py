@@ -12,8 +12,8 @@ import pytest
 from tests.exports.test_formats import built, exported
 from warpsmith.domain.templates.outcome import Verdict
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.exports.prove import Wanted, prove
-from warpsmith.extensions.exports.prove_command import prove as by_command
+from warpsmith.extensions.exports.commands.prove import Wanted, prove
+from warpsmith.extensions.exports.commands.prove_command import prove as by_command
 
 PROGRAM = """
 import os, sys

@@ -13,7 +13,7 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.domain.jobs.launch_size import evaluated_launch
 from warpsmith.errors import ExpressionError, InvalidInput
 from warpsmith.extensions.exports.c_expressions import c_text
-from warpsmith.extensions.exports.command import export
+from warpsmith.extensions.exports.commands.command import export
 from warpsmith.extensions.exports.wanted import Wanted
 from warpsmith.extensions.exports.write import write_export
 from warpsmith.report.shape_lookup import Lookup

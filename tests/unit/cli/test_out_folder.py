@@ -48,7 +48,7 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("warpsmith.extensions.clients.commands.tune.embedded_service", started)
     monkeypatch.setattr("warpsmith.extensions.clients.commands.result.connect", started)
-    monkeypatch.setattr("warpsmith.extensions.exports.command.connect", started)
+    monkeypatch.setattr("warpsmith.extensions.exports.commands.command.connect", started)
 
 
 @pytest.mark.usefixtures("nothing_starts")

@@ -15,7 +15,7 @@ from warpsmith.domain.templates.outcome import Comparison, Interval, Verdict
 from warpsmith.domain.templates.space import Configuration, configuration_key
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.clients.python.result import Result
-from warpsmith.extensions.exports.command import export
+from warpsmith.extensions.exports.commands.command import export
 from warpsmith.extensions.exports.tables.engine_defaults import sglang_default, vllm_default
 from warpsmith.extensions.exports.tables.engine_table import engine_table
 from warpsmith.extensions.exports.wanted import Wanted

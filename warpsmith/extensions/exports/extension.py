@@ -18,7 +18,7 @@ EXTENSION = Extension(
             "hf-config": "warpsmith.extensions.exports.formats:hf_config",
         },
         Kind.COMMANDS: {
-            "export": "warpsmith.extensions.exports.registration:add",
+            "export": "warpsmith.extensions.exports.commands.registration:add",
         },
     }
 )

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from warpsmith.cli.output import echo
 from warpsmith.domain.templates.outcome import Verdict
-from warpsmith.extensions.exports.prove import Proof, Wanted
-from warpsmith.extensions.exports.prove import prove as run
+from warpsmith.extensions.exports.commands.prove import Proof, Wanted
+from warpsmith.extensions.exports.commands.prove import prove as run
 
 
 def prove(wanted: Wanted, as_json: bool) -> int:

@@ -31,7 +31,7 @@ def export(
     url: Url = DEFAULT_URL,
 ) -> None:
     """A result in a form that a program uses, with dispatch over shapes and its evidence."""
-    from warpsmith.extensions.exports.command import export as run
+    from warpsmith.extensions.exports.commands.command import export as run
 
     run(job, form, out, url, name, other_device, table)
 
@@ -52,8 +52,8 @@ def prove(
     as_json: AsJson = False,
 ) -> None:
     """Your own command with and without an export, in turns: the gain, its interval, equal outputs."""
-    from warpsmith.extensions.exports.prove import Wanted
-    from warpsmith.extensions.exports.prove_command import prove as run
+    from warpsmith.extensions.exports.commands.prove import Wanted
+    from warpsmith.extensions.exports.commands.prove_command import prove as run
 
     wanted = Wanted(export_, command, pairs, metric, more_is_better, outputs, rtol)
     raise typer.Exit(run(wanted, as_json))
