@@ -29,7 +29,7 @@ from api.routes import (
 from api.routes.dependencies import SLOT
 from db.api_keys import Scope
 from db.engine import open_database
-from db.queue.broker import Bell
+from db.queue.broker import Notifier
 from warpsmith import __version__
 from warpsmith.http_models import Health
 from warpsmith.registry import Kind, load_all
@@ -57,8 +57,8 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        database, bell = open_database(chosen), Bell(chosen)
-        app.state.settings, app.state.database, app.state.bell = chosen, database, bell
+        database, notifier = open_database(chosen), Notifier(chosen)
+        app.state.settings, app.state.database, app.state.notifier = chosen, database, notifier
         app.state.polls = Polls()
         app.state.hub = Hub(database, TICK_S if database.is_server else LOCAL_TICK_S)
         app.state.readiness = Shared[Health]()
@@ -75,7 +75,7 @@ def create_app(
             app.state.hub.close()
             if worker is not None:
                 worker.stop()
-            bell.close()
+            notifier.close()
             database.dispose()
 
     app = DescribedApi(

@@ -98,7 +98,7 @@ class JobRow(Base):
     """Verified speed-up; None before the verification."""
     reason: Mapped[Reason | None] = mapped_column(ModelJson("reason", Reason))
     """Reason for the end; None before it, and for cancelled jobs."""
-    rung_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    notified_at: Mapped[datetime | None] = mapped_column("rung_at", UtcDateTime)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     """Time at which it first had its device."""
@@ -219,7 +219,7 @@ class TaskRow(Base):
     worker: Mapped[str | None] = mapped_column(Id)
     history: Mapped[list[dict[str, Any]]] = mapped_column(JSON, default=list)
     """One entry per failed attempt: at, attempt, worker, cause, detail."""
-    rung_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    notified_at: Mapped[datetime] = mapped_column("rung_at", UtcDateTime)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     waited_s: Mapped[float] = mapped_column(Float(53), default=0.0, server_default="0")
@@ -452,7 +452,7 @@ class WebhookRow(Base):
     last_attempt_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     last_status: Mapped[int | None]
     last_error: Mapped[str] = mapped_column(Text, default="")
-    rung_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    notified_at: Mapped[datetime | None] = mapped_column("rung_at", UtcDateTime)
     """Time of the last message for it that nobody has answered yet."""
     lease_token: Mapped[str | None] = mapped_column(Id)
     leased_until: Mapped[datetime | None] = mapped_column(UtcDateTime)

@@ -1,1 +1,1 @@
-"""Workers: the Celery application, its tasks, the steward (relay, sweeper, heartbeat)."""
+"""Workers: the Celery application, its tasks, the maintenance loop (relay, sweeper, heartbeat)."""

@@ -61,7 +61,7 @@ def step(made: Context, queues: Sequence[str]) -> bool:
 def decide_all(made: Context) -> int:
     """Take the pending decisions for which no message could be sent; returns the number of jobs."""
     with made.database.write() as session:
-        JobRepository(session).ring_idle(IDLE_S)
+        JobRepository(session).notify_idle(IDLE_S)
         jobs = set(OutboxRepository(session).take_overdue(ADVANCE, OVERDUE_S))
     # A crash between that commit and the decision leaves an idle job, which is notified again.
     for job_id in jobs:

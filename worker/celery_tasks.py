@@ -43,7 +43,7 @@ def deliver_events(webhook_id: str) -> None:
 
 def _advance(job_id: str) -> None:
     advance.advance(context().database, job_id, context().settings.unserved_limit_s)
-    task_runner.ring(context())
+    task_runner.notify(context())
 
 
 def _patiently(work: Callable[[], object]) -> None:

@@ -1,7 +1,7 @@
 """The worker: `python -m worker.main [--queues ...] [--embedded]`.
 
 Finds the devices of this machine, registers, and keeps one Celery pool for `control` and `agents` and one per
-device. This process is the steward; it never loads a device library.
+device. This process runs the maintenance loop; it never loads a device library.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from db.admin.program_version import VERSION
 from db.engine import Database, open_database
 from db.identifiers import new_id
 from db.message_names import AGENT_QUEUE, CONTROL_QUEUE, WEBHOOK_QUEUE
-from db.queue.broker import Bell
+from db.queue.broker import Notifier
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from warpsmith import logs
@@ -32,6 +32,7 @@ from warpsmith.registry import Kind, load, named
 from warpsmith.settings import Settings, settings
 from warpsmith.system.temporary_folder import temporary_folder
 from worker.stop_request import StopRequest
+from worker.supervision.maintenance_loop import MaintenanceLoop
 from worker.supervision.pool_plans import (
     ALL_COMPILERS,
     ALL_DEVICES,
@@ -39,7 +40,6 @@ from worker.supervision.pool_plans import (
     compilers_missing,
     plan_pools,
 )
-from worker.supervision.steward import Steward
 from worker.supervision.supervisor import TICK_S, PoolStarter, Supervisor
 from worker.supervision.watchdog import Watchdog
 
@@ -109,10 +109,10 @@ def _serve(
 ) -> None:
     worker_id = new_id()
     database = open_database(current)
-    bell = Bell(current)
-    steward = Steward(current, database, bell, worker_id)
+    notifier = Notifier(current)
+    maintenance = MaintenanceLoop(current, database, notifier, worker_id)
     pools = Supervisor(plans, worker_id, starter)
-    watchdog = Watchdog(pools, bell, database, worker_id)
+    watchdog = Watchdog(pools, notifier, database, worker_id)
     devices = [plan.device for plan in plans if plan.device is not None]
     queues = [queue for plan in plans for queue in plan.queues]
     slots = sum(plan.compile_slots for plan in plans)
@@ -124,17 +124,17 @@ def _serve(
             workers.register(worker_id, host, os.getpid(), VERSION, queues, devices, unavailable)
             workers.offer_compilations(worker_id, slots)
         here = {d.backend for d in devices}
-        steward.begin(sorted(b.value for b in Backend if not here.isdisjoint(b.runs_on)))
+        maintenance.begin(sorted(b.value for b in Backend if not here.isdisjoint(b.runs_on)))
         log.info("worker %s serves %s", worker_id, ", ".join(queues))
         while not stop.wait(TICK_S):
             if parent is not None and os.getppid() != parent:
                 log.info("the parent has ended")
                 break
-            pools.needs_threads = steward.has_webhooks
+            pools.needs_threads = maintenance.has_webhooks
             pools.keep_running()
             watchdog.tick()
-            steward.tick()
-            if steward.draining:
+            maintenance.tick()
+            if maintenance.draining:
                 log.info("worker %s was told to go", worker_id)
                 break
         if stop.signum is not None:
@@ -147,10 +147,10 @@ def _serve(
             log.warning("the database is away: %s", type(exc).__name__)
         pools.stop(STOP_S if parent is None else EMBEDDED_STOP_S, lambda: _holds_nothing(database, worker_id))
         try:
-            steward.end()
+            maintenance.end()
         except DBAPIError as exc:
             log.warning("tasks return when their leases run out: %s", type(exc).__name__)
-        bell.close()
+        notifier.close()
         database.dispose()
 
 

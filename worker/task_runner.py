@@ -124,7 +124,7 @@ def _run(context: Context, row: Claimed) -> bool:
             log.info("another worker has the task now, or its job has ended")
         finally:
             resume()
-        ring(context)
+        notify(context)
     return True
 
 
@@ -136,9 +136,9 @@ def _describe(span: Span, outcome: Done | Parked | Failure) -> None:
         span.set_attribute("warpsmith.trials", outcome.result.trials)
 
 
-def ring(context: Context) -> None:
-    """Publish the messages of the last transaction, so that nobody waits for the steward."""
-    relay(context.database, context.bell)
+def notify(context: Context) -> None:
+    """Publish the messages of the last transaction, so that nobody waits for the maintenance loop."""
+    relay(context.database, context.notifier)
 
 
 def _decide(context: Context, job_id: str) -> None:

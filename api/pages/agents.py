@@ -14,8 +14,8 @@ from api.requests.limits import MAX_BODY_BYTES
 from api.routes.agent_requests import RequestId, answer, open_requests, step_list
 from api.routes.dependencies import (
     SLOT,
-    CurrentBell,
     CurrentDatabase,
+    CurrentNotifier,
     CurrentSettings,
     JobId,
     ReadSession,
@@ -47,7 +47,7 @@ async def reply(
     request_id: RequestId,
     settings: CurrentSettings,
     database: CurrentDatabase,
-    bell: CurrentBell,
+    notifier: CurrentNotifier,
 ) -> Response:
     """Answer a question; a refused answer comes back with the reason beside it."""
     fields = await read_form(request, MAX_BODY_BYTES)
@@ -55,7 +55,7 @@ async def reply(
     by = fields.get("by", "")[:120] or "a person on the page"
     try:
         _object(text)
-        await run_in_threadpool(answer, request_id, text, by, settings, database, bell)
+        await run_in_threadpool(answer, request_id, text, by, settings, database, notifier)
     except InvalidInput as exc:
         return await run_in_threadpool(_again, request, database, job_id, request_id, text, exc.message)
     return RedirectResponse(f"/jobs/{job_id}/agents", 303)

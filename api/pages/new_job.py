@@ -15,10 +15,10 @@ from api.pages.sign_in import read_form
 from api.requests.auth import Caller, CurrentCaller, allow
 from api.requests.limits import MAX_BODY_BYTES
 from api.routes import jobs
-from api.routes.dependencies import SLOT, CurrentBell, CurrentSettings, FleetDatabase, ReadSession
+from api.routes.dependencies import SLOT, CurrentNotifier, CurrentSettings, FleetDatabase, ReadSession
 from db.api_keys import Scope
 from db.engine import Database
-from db.queue.broker import Bell
+from db.queue.broker import Notifier
 from db.repositories.jobs import JobRepository
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job
@@ -82,7 +82,7 @@ async def change(
     caller: CurrentCaller,
     settings: CurrentSettings,
     database: FleetDatabase,
-    bell: CurrentBell,
+    notifier: CurrentNotifier,
 ) -> Response:
     """Fill the job from the source, say what is wrong with it, or submit it, as the pressed button says."""
     fields = await read_form(request, MAX_BODY_BYTES)
@@ -91,7 +91,7 @@ async def change(
         case "init":
             return await run_in_threadpool(_init, request, draft)
         case "submit":
-            return await run_in_threadpool(_submit, request, draft, caller, settings, database, bell)
+            return await run_in_threadpool(_submit, request, draft, caller, settings, database, notifier)
         case _:
             return await run_in_threadpool(_validate, request, draft)
 
@@ -113,13 +113,13 @@ def _validate(request: Request, draft: Draft) -> Response:
 
 
 def _submit(
-    request: Request, draft: Draft, caller: Caller, settings: Settings, database: Database, bell: Bell
+    request: Request, draft: Draft, caller: Caller, settings: Settings, database: Database, notifier: Notifier
 ) -> Response:
     job, said = _read(draft)
     if job is None:
         return _form(request, draft, said, 422)
     try:
-        status = jobs.store(job, None, 0, caller, settings, database, bell)
+        status = jobs.store(job, None, 0, caller, settings, database, notifier)
     except InvalidInput as exc:
         return _form(request, draft, Said([Finding(exc.field, exc.message)]), 422)
     return RedirectResponse(f"/jobs/{status.id}", 303)

@@ -12,9 +12,9 @@ from agents.parsing import BadReply
 from agents.replies.reply_acceptance import accept
 from api.requests.posted import Posted
 from api.requests.problems import Conflict, responses
-from api.routes.dependencies import CurrentBell, CurrentDatabase, CurrentSettings, ReadSession
+from api.routes.dependencies import CurrentDatabase, CurrentNotifier, CurrentSettings, ReadSession
 from db.engine import Database
-from db.queue.broker import Bell, relay
+from db.queue.broker import Notifier, relay
 from db.repositories.agent_requests import AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.jobs import JobRepository
@@ -66,16 +66,16 @@ def reply(
     posted: Annotated[Posted[AgentReply], Body()],
     settings: CurrentSettings,
     database: CurrentDatabase,
-    bell: CurrentBell,
+    notifier: CurrentNotifier,
 ) -> AgentReplyTaken:
     """Answer a request. An unusable answer is refused with the reason, and the request stays open."""
     body = posted.read()
     text = json.dumps(body.answer, ensure_ascii=False)
-    return answer(request_id, text, body.by, settings, database, bell)
+    return answer(request_id, text, body.by, settings, database, notifier)
 
 
 def answer(
-    request_id: str, text: str, by: str, settings: Settings, database: Database, bell: Bell
+    request_id: str, text: str, by: str, settings: Settings, database: Database, notifier: Notifier
 ) -> AgentReplyTaken:
     """Answer a request with JSON as text.
 
@@ -104,7 +104,7 @@ def answer(
     with database.write() as session:
         if not AgentRequestRepository(session).answer(request_id, text, by):
             raise Conflict(f"agent request {request_id} has been answered meanwhile")
-    relay(database, bell)
+    relay(database, notifier)
     return AgentReplyTaken(id=request_id, job=row.job_id)
 
 

@@ -1,4 +1,4 @@
-"""Dependencies of routes: settings, a session that commits before the reply, the bell.
+"""Dependencies of routes: settings, a session that commits before the reply, the notifier.
 
 Dependencies without database access are coroutines: FastAPI runs anything else in a thread, which costs more
 than they do.
@@ -14,7 +14,7 @@ from api.live.hub import Hub
 from api.live.shared_polls import Polls
 from api.requests.auth import CurrentCaller
 from db.engine import Database
-from db.queue.broker import Bell
+from db.queue.broker import Notifier
 from warpsmith.http_models import NO_NUL
 from warpsmith.settings import Settings
 
@@ -35,9 +35,9 @@ async def get_database(request: Request, caller: CurrentCaller) -> Database:
     return fleet.of(caller.tenant)
 
 
-async def get_bell(request: Request) -> Bell:
-    """The bell that rings queues."""
-    return cast(Bell, request.app.state.bell)
+async def get_notifier(request: Request) -> Notifier:
+    """The sender of messages to queues."""
+    return cast(Notifier, request.app.state.notifier)
 
 
 async def get_hub(request: Request) -> Hub:
@@ -79,7 +79,7 @@ CurrentDatabase = Annotated[Database, Depends(get_database)]
 FleetDatabase = Annotated[Database, Depends(get_fleet_database)]
 CurrentPolls = Annotated[Polls, Depends(get_polls)]
 CurrentHub = Annotated[Hub, Depends(get_hub)]
-CurrentBell = Annotated[Bell, Depends(get_bell)]
+CurrentNotifier = Annotated[Notifier, Depends(get_notifier)]
 # The scope matters: code after `yield` must run before the reply is sent.
 ReadSession = Annotated[Session, Depends(read_session, scope="function")]
 FleetSession = Annotated[Session, Depends(read_fleet, scope="function")]

@@ -12,9 +12,9 @@ from api.requests.problems import Conflict, responses
 from api.requests.query_names import JobsAskedFor
 from api.routes.admission import admit, admit_caller
 from api.routes.dependencies import (
-    CurrentBell,
     CurrentDatabase,
     CurrentHub,
+    CurrentNotifier,
     CurrentPolls,
     CurrentSettings,
     FleetDatabase,
@@ -25,7 +25,7 @@ from api.routes.example_job import EXAMPLES
 from api.routes.service_checks import check_job, check_room
 from db.api_keys import Scope
 from db.engine import Database
-from db.queue.broker import Bell, relay
+from db.queue.broker import Notifier, relay
 from db.repositories.jobs import JobRepository
 from db.views import result_views
 from db.views.job_status import job_status
@@ -67,7 +67,7 @@ def submit(
     settings: CurrentSettings,
     caller: CurrentCaller,
     database: FleetDatabase,
-    bell: CurrentBell,
+    notifier: CurrentNotifier,
     response: Response,
     priority: Annotated[
         int, Query(ge=-10, le=10, description="Among the jobs of your tenant; higher goes first.")
@@ -78,7 +78,7 @@ def submit(
     with database.read() as session:
         if not JobRepository(session).stored(caller.tenant, idempotency_key):
             admit_caller(session, caller, settings)
-    status = store(posted.read(), idempotency_key, priority, caller, settings, database, bell)
+    status = store(posted.read(), idempotency_key, priority, caller, settings, database, notifier)
     response.headers.update({"Location": f"/v1/jobs/{status.id}"} | poll_of(status).headers())
     return status
 
@@ -90,9 +90,9 @@ def store(
     caller: Caller,
     settings: Settings,
     database: Database,
-    bell: Bell,
+    notifier: Notifier,
 ) -> JobStatus:
-    """Store a job and ring its first bell; its status.
+    """Store a job and publish its first message; its status.
 
     Raises:
         InvalidInput: the field that this service does not accept.
@@ -112,7 +112,7 @@ def store(
             jobs.set_detail(row.id, nobody.words(begun=False))
         status = job_status(session, row.id)
     with job_span("submit", row.id):
-        relay(database, bell)
+        relay(database, notifier)
     return status
 
 

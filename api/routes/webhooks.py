@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Path, Response
 from api.requests.auth import CurrentCaller, allow
 from api.requests.posted import Posted
 from api.requests.problems import Conflict, TooMany, responses
-from api.routes.dependencies import CurrentBell, CurrentDatabase, CurrentSettings, ReadSession
+from api.routes.dependencies import CurrentDatabase, CurrentNotifier, CurrentSettings, ReadSession
 from db.api_keys import Scope
 from db.engine import Database
 from db.message_names import DELIVER, WEBHOOK_QUEUE
@@ -95,7 +95,7 @@ def enable_webhook(webhook_id: WebhookId, database: CurrentDatabase) -> WebhookV
 @router.post(
     "/{webhook_id}/ping", status_code=202, dependencies=allow(Scope.SUBMIT), responses=responses(404, 422)
 )
-def ping_webhook(webhook_id: WebhookId, database: CurrentDatabase, bell: CurrentBell) -> WebhookView:
+def ping_webhook(webhook_id: WebhookId, database: CurrentDatabase, notifier: CurrentNotifier) -> WebhookView:
     """Have a message of the kind `ping` sent now, also to a disabled webhook.
 
     Once `pinging` is false, `last_status` and `last_error` say how it went.
@@ -103,7 +103,7 @@ def ping_webhook(webhook_id: WebhookId, database: CurrentDatabase, bell: Current
     with database.write() as session:
         view = _view(WebhookRepository(session).ping(webhook_id))
         OutboxRepository(session).add(DELIVER, WEBHOOK_QUEUE, webhook_id)
-    relay(database, bell)
+    relay(database, notifier)
     return view
 
 

@@ -28,7 +28,7 @@ from benchmarks.service.stage_clock import StageClock
 from db import migrate
 from db.engine import Database
 from db.message_names import AGENT_QUEUE, CONTROL_QUEUE, device_queue
-from db.queue.broker import Bell
+from db.queue.broker import Notifier
 from db.repositories.jobs import JobRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import TrialRow
@@ -116,13 +116,13 @@ def measured(job: Job, device: DeviceInfo, folder: Path) -> dict[str, Any]:
     """Run a job to its end; its stages, and when its first trial was finished."""
     settings = Settings(_env_file=None, data_dir=folder)
     migrate.upgrade(settings.sqlalchemy_url)
-    database, bell = Database(settings.sqlalchemy_url), Bell(settings)
+    database, notifier = Database(settings.sqlalchemy_url), Notifier(settings)
     queues = (CONTROL_QUEUE, AGENT_QUEUE, device_queue(device.device_class))
     clock = StageClock()
     work = {kind: _staged(clock, kind, do) for kind, do in task_runner.WORK.items()}
     with ExitStack() as open_:
         open_.callback(database.dispose)
-        open_.callback(bell.close)
+        open_.callback(notifier.close)
         open_.enter_context(patch.object(task_runner, "WORK", work))
         open_.enter_context(clock.installed())
         setup = open_setup(settings, device)
@@ -131,7 +131,7 @@ def measured(job: Job, device: DeviceInfo, folder: Path) -> dict[str, Any]:
             if setup.compiling_ahead is not None:
                 setup.compiling_ahead.join()
         time.sleep(UP_S)  # a worker has been up when a job comes
-        made = Context(settings, database, bell, "bench", setup)
+        made = Context(settings, database, notifier, "bench", setup)
         with database.write() as session:
             WorkerRepository(session).register("bench", os.uname().nodename, 1, "0", queues, (device,), {})
             job_id = JobRepository(session).create(job)[0].id

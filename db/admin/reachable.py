@@ -4,7 +4,7 @@ from sqlalchemy.exc import DBAPIError
 
 from db import migrate
 from db.engine import normal_url
-from db.queue.broker import Bell
+from db.queue.broker import Notifier
 from warpsmith.errors import Unavailable
 from warpsmith.settings import Settings
 
@@ -30,12 +30,12 @@ def broker(settings: Settings) -> str:
         Unavailable: it does not answer.
     """
     url = settings.broker_url or ""
-    bell = Bell(settings)
+    notifier = Notifier(settings)
     try:
-        if not bell.answers():
+        if not notifier.answers():
             raise Unavailable(f"{_shown(url)} does not answer")
     finally:
-        bell.close()
+        notifier.close()
     return _shown(url)
 
 

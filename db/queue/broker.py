@@ -1,4 +1,4 @@
-"""The bell: Celery messages that carry a name and an id; a lost one does no harm."""
+"""Notifications: Celery messages that carry a name and an id; a lost one does no harm."""
 
 import logging
 from typing import TYPE_CHECKING, Any
@@ -53,7 +53,7 @@ def celery_app(settings: Settings) -> Celery:
     return app
 
 
-class Bell:
+class Notifier:
     """Publishes messages. An unavailable broker is not an error, because the outbox keeps them.
 
     Create one per process, after any fork.
@@ -70,7 +70,7 @@ class Bell:
             self._away += (error,)
         self._app.conf.broker_transport_options = {**self._app.conf.broker_transport_options, **patience}
 
-    def ring(self, name: str, queue: str, subject: str) -> bool:
+    def notify(self, name: str, queue: str, subject: str) -> bool:
         """Publish one message; False if the broker did not take it."""
         try:
             self._app.send_task(name, args=[subject], queue=queue, retry=False, ignore_result=True)
@@ -95,7 +95,7 @@ class Bell:
         self._app.close()
 
 
-def relay(database: Database, bell: Bell, limit: int = 50) -> int:
+def relay(database: Database, notifier: Notifier, limit: int = 50) -> int:
     """Publish waiting messages of the outbox, oldest first; returns how many the broker took.
 
     Any number of relays may run at once. A crash between publishing and the commit publishes twice.
@@ -105,14 +105,14 @@ def relay(database: Database, bell: Bell, limit: int = 50) -> int:
             return 0
     with database.write() as session:
         outbox = OutboxRepository(session)
-        rung = []
+        published = []
         for row in outbox.waiting(limit):
-            if not bell.ring(row.name, row.queue, row.subject):
+            if not notifier.notify(row.name, row.queue, row.subject):
                 outbox.mark_failed([row.id])
                 break
-            rung.append(row.id)
-        outbox.mark_published(rung)
-    return len(rung)
+            published.append(row.id)
+        outbox.mark_published(published)
+    return len(published)
 
 
 def _refuse_compression() -> None:

@@ -74,7 +74,7 @@ class WaitRepository:
         if said != row.detail:
             row.detail = said
 
-    def ring_unserved(self, quiet_s: float, limit: int = 100) -> Sequence[str]:
+    def notify_unserved(self, quiet_s: float, limit: int = 100) -> Sequence[str]:
         """Send `advance` to jobs whose task waits for a device that no living worker offers."""
         offered = WorkerRepository(self._session).all_device_classes()
         before = clock(self._session, -quiet_s)
@@ -86,7 +86,7 @@ class WaitRepository:
         query = (
             select(JobRow.id)
             .where(JobRow.state.in_(OPEN_STATES), JobRow.device_class.not_in(offered), waits)
-            .where(JobRow.rung_at.is_(None) | (JobRow.rung_at < before))
+            .where(JobRow.notified_at.is_(None) | (JobRow.notified_at < before))
             .order_by(JobRow.id)
             .limit(limit)
             .with_for_update(skip_locked=True)
@@ -94,7 +94,7 @@ class WaitRepository:
         ids = self._session.scalars(query).all()
         if ids:
             self._session.execute(
-                update(JobRow).where(JobRow.id.in_(ids)).values(rung_at=clock(self._session))
+                update(JobRow).where(JobRow.id.in_(ids)).values(notified_at=clock(self._session))
             )
         for job_id in ids:
             OutboxRepository(self._session).add_advance(job_id)

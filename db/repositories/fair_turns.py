@@ -40,8 +40,8 @@ class Turns:
         priority, started jobs, longer wait (of the job if it has not started). Parked tasks are left alone.
         Any number of workers may call this at once; each gets a different task.
         """
-        rung = TaskRow.rung_at <= clock(self._session)
-        waiting = (TaskRow.state == TaskState.QUEUED, TaskRow.queue == queue, rung)
+        notified = TaskRow.notified_at <= clock(self._session)
+        waiting = (TaskRow.state == TaskState.QUEUED, TaskRow.queue == queue, notified)
         begins = TaskRow.number == 0
         longest = case((begins, TaskRow.job_id), else_=TaskRow.id)
         for tenant in self._by_turn(queue, waiting):
@@ -66,7 +66,7 @@ class Turns:
         since = clock(self._session, -within_s)
         of_job = TaskRow.job_id == JobRow.id
         open_ = TaskRow.state.in_((TaskState.QUEUED, TaskState.RUNNING))
-        asks = (TaskRow.kind == TaskKind.AGENT_STEP) & (TaskRow.rung_at <= clock(self._session))
+        asks = (TaskRow.kind == TaskKind.AGENT_STEP) & (TaskRow.notified_at <= clock(self._session))
         query = select(JobRow.id).where(
             JobRow.tenant == tenant,
             JobRow.device_class == queue.removeprefix(DEVICE_PREFIX),

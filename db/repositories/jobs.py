@@ -285,7 +285,7 @@ class JobRepository:
             query = text("SELECT pg_advisory_xact_lock(hashtextextended(:id, 0))")
             self._session.execute(query, {"id": job_id})
 
-    def ring_idle(self, quiet_s: float, limit: int = 100) -> Sequence[str]:
+    def notify_idle(self, quiet_s: float, limit: int = 100) -> Sequence[str]:
         """Send `advance` to open jobs without an open task that were not notified for `quiet_s`."""
         busy = exists().where(
             TaskRow.job_id == JobRow.id, TaskRow.state.in_((TaskState.QUEUED, TaskState.RUNNING))
@@ -294,28 +294,30 @@ class JobRepository:
         query = (
             select(JobRow.id)
             .where(JobRow.state.in_(OPEN_JOB_STATES), ~busy)
-            .where((JobRow.rung_at.is_(None) & (JobRow.created_at < before)) | (JobRow.rung_at < before))
+            .where(
+                (JobRow.notified_at.is_(None) & (JobRow.created_at < before)) | (JobRow.notified_at < before)
+            )
             .order_by(JobRow.id)
             .limit(limit)
             .with_for_update(skip_locked=True)
         )
         ids = self._session.scalars(query).all()
-        self._ring(ids)
+        self._notify(ids)
         return ids
 
-    def ring_unpinned(self, backends: Sequence[str]) -> Sequence[str]:
+    def notify_unpinned(self, backends: Sequence[str]) -> Sequence[str]:
         """Send `advance` to jobs that wait for a worker with one of these back ends."""
         query = select(JobRow.id).where(
             JobRow.state == JobState.QUEUED, JobRow.device_class.is_(None), JobRow.backend.in_(backends)
         )
         ids = self._session.scalars(query.order_by(JobRow.id).limit(1000)).all()
-        self._ring(ids)
+        self._notify(ids)
         return ids
 
-    def _ring(self, ids: Sequence[str]) -> None:
+    def _notify(self, ids: Sequence[str]) -> None:
         if ids:
             self._session.execute(
-                update(JobRow).where(JobRow.id.in_(ids)).values(rung_at=clock(self._session))
+                update(JobRow).where(JobRow.id.in_(ids)).values(notified_at=clock(self._session))
             )
             for job_id in ids:
                 OutboxRepository(self._session).add_advance(job_id)

@@ -56,7 +56,7 @@ class TaskRepository:
             error="",
             attempt=0,
             history=[],
-            rung_at=at,
+            notified_at=at,
             created_at=at,
         )
         self._session.add(row)
@@ -127,7 +127,7 @@ class TaskRepository:
         ours = TaskRow.queue.in_(queues)
         now = clock(self._session)
         waits = exists().where(
-            TaskRow.state == TaskState.QUEUED, ours, TaskRow.created_at < before, TaskRow.rung_at < now
+            TaskRow.state == TaskState.QUEUED, ours, TaskRow.created_at < before, TaskRow.notified_at < now
         )
         busy = exists().where(TaskRow.worker == worker, ours, TaskRow.state == TaskState.RUNNING)
         took = exists().where(
@@ -179,7 +179,7 @@ class TaskRepository:
             raise LeaseLost(f"task {task_id}")
         values = self._failure(row, cause, detail, final or _is_last(row, cause, max_attempts))
         self._fenced(task_id, token, values)
-        self._ring_again(row, values)
+        self._notify_again(row, values)
         return TaskState(values["state"])
 
     def held_by(self, worker: str) -> int:
@@ -202,7 +202,7 @@ class TaskRepository:
             assert row.lease_token is not None
             values = self._failure(row, WORKER_STOPPED, "", give_up=False)
             self._fenced(row.id, row.lease_token, values | {"attempt": row.attempt - 1, "error": ""})
-            self._ring_again(row, values)
+            self._notify_again(row, values)
         return len(rows)
 
     def park(self, task_id: str, token: str, until: datetime) -> None:
@@ -218,7 +218,7 @@ class TaskRepository:
             "attempt": TaskRow.attempt - 1,
             "lease_token": None,
             "lease_until": None,
-            "rung_at": until,
+            "notified_at": until,
         }
         self._fenced(task_id, token, values)
 
@@ -227,7 +227,7 @@ class TaskRepository:
         changed = self._session.execute(
             update(TaskRow)
             .where(TaskRow.id == task_id, TaskRow.state == TaskState.QUEUED)
-            .values(rung_at=clock(self._session))
+            .values(notified_at=clock(self._session))
             .returning(TaskRow.queue)
         ).scalar_one_or_none()
         if changed is not None:
@@ -257,26 +257,28 @@ class TaskRepository:
             self._take_back(row, WORKER_DIED, "its process is gone", max_attempts)
         return rows
 
-    def ring_quiet(self, quiet_s: float, per_queue: int = 20) -> Sequence[str]:
+    def notify_quiet(self, quiet_s: float, per_queue: int = 20) -> Sequence[str]:
         """Send a message again for tasks that nobody claimed for `quiet_s`, since the first may be lost.
 
         Only the oldest tasks of a queue are included, so that a long queue is not flooded.
         """
         rank = func.row_number().over(partition_by=TaskRow.queue, order_by=TaskRow.id).label("rank")
-        # A parked task was rung in the future, so to say, and takes nobody's place.
-        waiting = (TaskRow.state == TaskState.QUEUED, TaskRow.rung_at <= clock(self._session))
+        # A deferred task is to be notified of in the future, and takes nobody's place.
+        waiting = (TaskRow.state == TaskState.QUEUED, TaskRow.notified_at <= clock(self._session))
         ranked = select(TaskRow.id, rank).where(*waiting).subquery()
         before = clock(self._session, -quiet_s)
         query = (
             select(TaskRow.id, TaskRow.queue)
             .join(ranked, ranked.c.id == TaskRow.id)
-            .where(ranked.c.rank <= per_queue, TaskRow.rung_at < before, TaskRow.state == TaskState.QUEUED)
+            .where(
+                ranked.c.rank <= per_queue, TaskRow.notified_at < before, TaskRow.state == TaskState.QUEUED
+            )
         )
         rows = self._session.execute(query).all()
         ids = [row.id for row in rows]
         if ids:
             self._session.execute(
-                update(TaskRow).where(TaskRow.id.in_(ids)).values(rung_at=clock(self._session))
+                update(TaskRow).where(TaskRow.id.in_(ids)).values(notified_at=clock(self._session))
             )
             for row in rows:
                 OutboxRepository(self._session).add(RUN_TASK, row.queue, row.id)
@@ -302,7 +304,7 @@ class TaskRepository:
         # Nobody worked on it for longer than that.
         until = None if row.lease_until is None else min(row.lease_until, now(self._session))
         self._fenced(row.id, row.lease_token, values)
-        self._ring_again(row, values, until)
+        self._notify_again(row, values, until)
 
     def _failure(self, row: TaskRow, cause: str, detail: str, give_up: bool) -> dict[str, Any]:
         entry = {
@@ -318,13 +320,13 @@ class TaskRepository:
             "error": f"{cause}: {detail}"[:MAX_DETAIL_CHARACTERS],
             "lease_token": None,
             "lease_until": None,
-            "rung_at": clock(self._session),
+            "notified_at": clock(self._session),
         }
         if give_up:
             values["finished_at"] = clock(self._session)
         return values
 
-    def _ring_again(self, row: TaskRow, values: dict[str, Any], at: datetime | None = None) -> None:
+    def _notify_again(self, row: TaskRow, values: dict[str, Any], at: datetime | None = None) -> None:
         outbox = OutboxRepository(self._session)
         if values["state"] is TaskState.DEAD:
             outbox.add_advance(row.job_id)

@@ -42,7 +42,7 @@ def _jobs(session: Session) -> Iterator[Sample]:
 
 
 def _tasks(session: Session) -> Iterator[Sample]:
-    query = select(TaskRow.queue, TaskRow.state, func.count(), func.min(TaskRow.rung_at))
+    query = select(TaskRow.queue, TaskRow.state, func.count(), func.min(TaskRow.notified_at))
     open_states = (TaskState.QUEUED, TaskState.RUNNING)
     query = query.where(TaskRow.state.in_(open_states)).group_by(TaskRow.queue, TaskRow.state)
     at = now(session)
@@ -53,7 +53,7 @@ def _tasks(session: Session) -> Iterator[Sample]:
             continue
         yield Sample("warpsmith_queue_depth", "gauge", "Tasks that wait.", count, labels)
         age = max(0.0, (at - oldest).total_seconds())
-        words = "Since the longest waiting task was last rung."
+        words = "Since the last notification of the longest waiting task."
         yield Sample("warpsmith_queue_oldest_seconds", "gauge", words, age, labels)
 
 
@@ -108,7 +108,7 @@ def _durations(session: Session) -> Iterator[Sample]:
 
 def _outbox(session: Session) -> Iterator[Sample]:
     waiting = session.scalar(select(func.count()).where(OutboxRow.published_at.is_(None))) or 0
-    words = "Bells that the broker has not taken yet; grows while it is away."
+    words = "Notifications that the broker has not taken yet; grows while it is away."
     yield Sample("warpsmith_outbox_waiting", "gauge", words, waiting)
 
 

@@ -22,7 +22,7 @@ from tests.agents.hostile_kernels import KERNELS, TRAP, HostileKernel, source
 from tests.agents.model_server import Body, ModelServer, Turn, model_server
 from tests.sandbox.kernels import CUDA_DEVICE
 from tests.sandbox.test_compile_child import BOMBS
-from tests.worker.test_execute import SilentBell, ring_all
+from tests.worker.test_execute import SilentNotifier, handle_all
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import JobState
@@ -74,7 +74,7 @@ class Obedient:
 
 @dataclass(frozen=True)
 class Bench:
-    """An API, a worker on PoCL that is rung by hand, and the model's server."""
+    """An API, a worker on PoCL that whose messages the test handles, and the model's server."""
 
     service: Service
     context: Context
@@ -101,7 +101,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         api = service_settings(folder, url, openai_base_url=server.url, openai_api_key=KEY)
         try:
             with serving(api) as service:
-                yield Bench(service, Context(settings, database, SilentBell(), "w", setup), server, model)
+                yield Bench(service, Context(settings, database, SilentNotifier(), "w", setup), server, model)
         finally:
             setup.close()
             database.dispose()
@@ -117,8 +117,8 @@ def test_orders_in_a_kernel_are_data(kernel: HostileKernel, bench: Bench) -> Non
     whole = kernel is KERNELS[-1]
     cancel = partial(bench.service.http.post, f"/v1/jobs/{job}/cancel")
     bench.model.at_last = (lambda: None) if whole else cancel
-    advance(bench.context.database, job)  # the API has rung its bell already
-    ring_all(bench.context)
+    advance(bench.context.database, job)  # the API has sent its message already
+    handle_all(bench.context)
     first, second = bench.server.requests
     for request in (first, second):
         check_sent(request, kernel, bench)
@@ -162,7 +162,7 @@ def test_what_a_draft_does_on_the_device_is_told_and_harms_nothing(bench: Bench)
     try:
         posted = bench.service.http.post("/v1/jobs", json=job)
         advance(bench.context.database, posted.json()["id"])
-        ring_all(bench.context)
+        handle_all(bench.context)
     finally:
         bench.model.wanted = []
     told = [data_of(m["content"])[0] for m in bench.server.requests[1]["messages"] if m["role"] == "tool"]

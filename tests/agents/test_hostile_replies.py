@@ -14,7 +14,7 @@ from tests.agents.hostile_replies import REPLIES, HostileReply
 from tests.agents.model_server import Body, Turn, in_order, model_server
 from tests.agents.replies import as_text, template
 from tests.agents.test_requests import external_job, the_request, worker  # noqa: F401  fixture
-from tests.worker.test_execute import ring_all, submit
+from tests.worker.test_execute import handle_all, submit
 from warpsmith.domain.jobs.job import Job
 from warpsmith.tuning.tasks import MAX_ANSWER_CHARACTERS, StepPayload, StepResult
 from worker.device.process_context import Context
@@ -82,7 +82,7 @@ def test_somebody_outside_is_told_and_the_request_stays_open(
     tmp_path: Path,
 ) -> None:
     submit(worker.database, with_tools())
-    ring_all(worker)
+    handle_all(worker)
     request = the_request(worker.database)
     path = f"/v1/agent-requests/{request.id}/reply"
     with serving(service_settings(tmp_path / "api", worker.settings.database_url)) as service:

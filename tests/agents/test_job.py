@@ -25,7 +25,7 @@ from testbed.service import ROOT, Service, ended
 from tests.agents.conftest import KEY, settings_of
 from tests.agents.model_server import Body, Turn, model_server
 from tests.agents.replies import BROKEN_SOURCE, CHEAT, WRONG_SOURCE, as_text, template
-from tests.worker.test_execute import SilentBell, ring_all, submit
+from tests.worker.test_execute import SilentNotifier, handle_all, submit
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import JobState
@@ -126,7 +126,7 @@ def replay_by_command(service: Service, job: str) -> str:
 
 
 def test_a_job_survives_a_faulty_model_within_its_budget(tmp_path: Path) -> None:
-    """In this process, rung by hand; compilers and kernels run in their own, as ever."""
+    """In this process, which handles its messages; compilers and kernels run in their own, as ever."""
     url = f"sqlite:///{tmp_path / 'test.db'}"
     migrate.upgrade(url)
     database = Database(url)
@@ -142,7 +142,7 @@ def test_a_job_survives_a_faulty_model_within_its_budget(tmp_path: Path) -> None
             setup = RealDeviceSetup(settings, device)
             name = submit(database, Job.model_validate(job))
             try:
-                ring_all(Context(settings, database, SilentBell(), "w", setup))
+                handle_all(Context(settings, database, SilentNotifier(), "w", setup))
             finally:
                 setup.close()
             billed = server.billed_tokens

@@ -15,7 +15,7 @@ from testbed.example_jobs import load_example
 from testbed.replay import replay
 from tests.agents.test_requests import state_of, worker
 from tests.unit.tuning.test_search_facts import measured
-from tests.worker.test_execute import ring_all, submit
+from tests.worker.test_execute import handle_all, submit
 from warpsmith.domain.jobs.job import Job, Strategy
 from warpsmith.domain.state import JobState
 from warpsmith.domain.templates.declined_rule import DeclineCode, DeclinedRule
@@ -166,7 +166,7 @@ def test_the_tuner_is_asked_where_the_rules_have_something_to_say(strategy: Stra
 def test_a_job_of_the_rules_takes_every_step_of_the_loop(worker: Context) -> None:
     job = job_of(BLOCKS, rewrite={"enabled": False}, budget={"trials": 12, "seconds": 600, "rounds": 2})
     name = submit(worker.database, job)
-    ring_all(worker)
+    handle_all(worker)
     assert state_of(worker.database, name) is JobState.DONE
     with worker.database.read() as session:
         steps = AgentStepRepository(session).of_job(name)

@@ -17,7 +17,7 @@ from db.tables import TaskRow
 from testbed.deadlines import HANGS_S
 from testbed.replay import replay
 from tests.worker.setup_fakes import FakeSetup
-from tests.worker.test_execute import SilentBell
+from tests.worker.test_execute import SilentNotifier
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE, scale_job
@@ -38,7 +38,9 @@ def contexts(database: Database, tmp_path: Path) -> list[Context]:
         device = DEVICE.model_copy(update={"uid": f"test-{n}", "index": n})
         with database.write() as session:
             WorkerRepository(session).register(f"w{n}", "host", 1, "0", ["control"], [device], {})
-        made.append(Context(settings, database, SilentBell(), f"w{n}", FakeSetup(trial_s=0.005 * (n + 1))))
+        made.append(
+            Context(settings, database, SilentNotifier(), f"w{n}", FakeSetup(trial_s=0.005 * (n + 1)))
+        )
     return made
 
 
@@ -56,9 +58,9 @@ def run(contexts: list[Context], trials: int = 20, **changes: Any) -> str:
             with database.write() as session:
                 WorkerRepository(session).heartbeat(context.worker_id)
                 outbox = OutboxRepository(session)
-                bells = outbox.waiting()
-                outbox.mark_published([b.id for b in bells])
-            if bells:
+                messages = outbox.waiting()
+                outbox.mark_published([b.id for b in messages])
+            if messages:
                 advance(database, name)
             task_runner.run_next(context, "agents")
             task_runner.run_next(context, f"gpu.{DEVICE.device_class}")

@@ -1,4 +1,4 @@
-"""Steps that wait in the database, and its purse: real rows, real decisions, fake device, rung by hand."""
+"""Steps that wait in the database, and its purse: real rows and decisions, fake device, messages by hand."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +28,7 @@ from testbed.job_in_memory import Rows
 from testbed.replay import replay
 from tests.agents.replies import as_text, template
 from tests.worker.setup_fakes import FakeSetup
-from tests.worker.test_execute import SilentBell, ring_all, submit
+from tests.worker.test_execute import SilentNotifier, handle_all, submit
 from warpsmith.domain.jobs.job import RULES, AgentPolicy, Budget, Job
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.domain.templates.declined_rule import DeclineCode, DeclinedRule
@@ -56,7 +56,7 @@ def worker(database: Database, tmp_path: Path) -> Context:
         WorkerRepository(session).register("w", "host", 1, "0", ["control"], [DEVICE], {})
     url = database.engine.url.render_as_string(hide_password=False)
     settings = Settings(_env_file=None, data_dir=tmp_path, database_url=url, lease_s=5, renew_s=1)
-    return Context(settings, database, SilentBell(), "w", FakeSetup())
+    return Context(settings, database, SilentNotifier(), "w", FakeSetup())
 
 
 def slices_of(session: Session, job_id: str) -> list[SlicePayload]:
@@ -84,13 +84,13 @@ def state_of(database: Database, job: str) -> JobState:
 def test_a_step_is_parked_until_its_answer_comes(worker: Context) -> None:
     database = worker.database
     job = submit(database, external_job())
-    ring_all(worker)
+    handle_all(worker)
     request = the_request(database)
     with database.write() as session:
         task = TaskRepository(session).get(request.task_id)
         assert (task.state, task.attempt, task.worker) == (TaskState.QUEUED, 0, "w")
-        assert TaskRepository(session).ring_quiet(0.0) == [], "a parked task is not lost"
-        assert JobRepository(session).ring_idle(0.0) == []
+        assert TaskRepository(session).notify_quiet(0.0) == [], "a parked task is not lost"
+        assert JobRepository(session).notify_idle(0.0) == []
         assert request.id in JobRepository(session).get(job).detail
     with database.write() as session:
         row = JobRepository(session).get(job)
@@ -102,7 +102,7 @@ def test_a_step_is_parked_until_its_answer_comes(worker: Context) -> None:
         requests = AgentRequestRepository(session)
         assert requests.answer(request.id, as_text(template()), "me")
         assert not requests.answer(request.id, as_text(template()), "you")
-    ring_all(worker)
+    handle_all(worker)
     assert state_of(database, job) is JobState.DONE
     with database.read() as session:
         step = the_step(session)
@@ -114,18 +114,18 @@ def test_a_step_is_parked_until_its_answer_comes(worker: Context) -> None:
         assert replay(session, job, {}).differences == ()
 
 
-def test_a_parked_step_is_rung_at_its_deadline_and_the_rules_answer(worker: Context) -> None:
+def test_a_deferred_step_is_notified_of_at_its_deadline_and_the_rules_answer(worker: Context) -> None:
     database = worker.database
     job = submit(database, external_job())
-    ring_all(worker)
+    handle_all(worker)
     request = the_request(database)
     past = utc_now() - timedelta(seconds=1)
     with database.write() as session:
         session.execute(update(AgentRequestRow).values(deadline=past))
-        session.execute(update(TaskRow).where(TaskRow.id == request.task_id).values(rung_at=past))
+        session.execute(update(TaskRow).where(TaskRow.id == request.task_id).values(notified_at=past))
         assert AgentRequestRepository(session).open() == []
-        assert TaskRepository(session).ring_quiet(0.5) == [request.task_id]
-    ring_all(worker)
+        assert TaskRepository(session).notify_quiet(0.5) == [request.task_id]
+    handle_all(worker)
     assert state_of(database, job) is JobState.DONE
     with database.write() as session:
         assert not AgentRequestRepository(session).answer(request.id, "{}", "late")
@@ -137,7 +137,7 @@ def test_a_parked_step_is_rung_at_its_deadline_and_the_rules_answer(worker: Cont
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_requests_of_an_ended_job_are_closed(worker: Context) -> None:
     job = submit(worker.database, external_job())
-    ring_all(worker)
+    handle_all(worker)
     with worker.database.write() as session:
         assert [r.job_id for r in AgentRequestRepository(session).open()] == [job]
         JobRepository(session).cancel(job)
@@ -151,11 +151,11 @@ def test_requests_of_an_ended_job_are_closed(worker: Context) -> None:
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_replay_sees_a_record_that_was_changed(worker: Context) -> None:
     job = submit(worker.database, external_job())
-    ring_all(worker)
+    handle_all(worker)
     with worker.database.write() as session:
         requests = AgentRequestRepository(session)
         requests.answer(the_request(worker.database).id, as_text(template()), "me")
-    ring_all(worker)
+    handle_all(worker)
     other = as_text(template(parameters=[{"name": "CHUNK", "values": [1, 2], "default": 1}]))
     with worker.database.write() as session:
         session.execute(update(AgentStepRow).values(reply=other))
@@ -189,7 +189,7 @@ def test_the_purse_never_gives_more_than_the_budget(database: Database) -> None:
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_bad_answer_gets_its_reason_and_the_request_stays_open(worker: Context, tmp_path: Path) -> None:
     submit(worker.database, external_job())
-    ring_all(worker)
+    handle_all(worker)
     request = the_request(worker.database)
     url = worker.settings.database_url
     migrate.require_current(str(url))
@@ -222,7 +222,7 @@ def test_a_bad_answer_gets_its_reason_and_the_request_stays_open(worker: Context
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_question_is_answered_through_a_client(worker: Context, tmp_path: Path) -> None:
     job = submit(worker.database, external_job())
-    ring_all(worker)
+    handle_all(worker)
     settings = service_settings(tmp_path / "api", worker.settings.database_url)
     with serving(settings) as service, Client(str(service.http.base_url), service.key) as client:
         assert list(client.agent_requests("other")) == []
@@ -234,7 +234,7 @@ def test_a_question_is_answered_through_a_client(worker: Context, tmp_path: Path
         taken = client.reply(question.id, template(), "a program")
         assert (taken.id, taken.job) == (question.id, job)
         assert list(client.agent_requests(job)) == []
-        # The API has rung already, for whoever listens.
+        # The API has sent its message already, for whoever listens.
         assert run_next(worker, AGENT_QUEUE)
         step = next(s for s in client.agent_steps(job).items if s.provider == "external")
         assert (step.role, step.model) == ("templater", "a program")
@@ -283,7 +283,7 @@ def test_a_job_that_branches_and_searches_on_is_replayed(worker: Context, parent
         budget=budget, rewrite={"enabled": False}, agents={"provider": "rules", "parents": parents}
     )
     name = submit(worker.database, job)
-    ring_all(worker)
+    handle_all(worker)
     assert state_of(worker.database, name) is JobState.DONE
     with worker.database.read() as session:
         searched = [s.candidate for s in slices_of(session, name)]
@@ -304,7 +304,7 @@ def test_a_search_on_several_devices_is_replayed(worker: Context) -> None:
         WorkerRepository(session).register("v", "other", 1, "0", ["control"], devices, {})
     job = scale_job(budget={"trials": 14, "seconds": 600, "rounds": 2}, rewrite={"enabled": False})
     name = submit(worker.database, job)
-    ring_all(worker)
+    handle_all(worker)
     with worker.database.read() as session:
         assert sum(s.shared for s in slices_of(session, name)) >= 3, "no slice ran beside another"
         assert replay(session, name, {}).differences == ()
@@ -317,7 +317,7 @@ def test_a_job_that_knows_what_others_found_is_replayed(worker: Context) -> None
     for trials in (16, 4):
         job = scale_job(budget={"trials": trials, "seconds": 600, "rounds": 2}, rewrite={"enabled": False})
         name = submit(worker.database, job)
-        ring_all(worker)
+        handle_all(worker)
         with worker.database.read() as session:
             rows = [
                 t
@@ -333,13 +333,13 @@ def test_a_job_that_knows_what_others_found_is_replayed(worker: Context) -> None
 def test_agents_that_only_rewrite_are_asked_outside_and_measured_once_a_round(worker: Context) -> None:
     changes = {"agents": {"provider": "rules", "roles": {"templater": "external"}}, "strategy": "direct"}
     name = submit(worker.database, scale_job(budget={"trials": 9, "seconds": 600}, **changes))
-    ring_all(worker)
+    handle_all(worker)
     request = the_request(worker.database)
     assert "Rewrite the kernel" in request.instructions
     plain = template(template()["source"].replace("CHUNK", "2"), parameters=[], constraints=[])
     with worker.database.write() as session:
         assert AgentRequestRepository(session).answer(request.id, as_text(plain), "me")
-    ring_all(worker)
+    handle_all(worker)
     with worker.database.read() as session:
         row = JobRepository(session).get(name)
         assert (row.state, row.trials_done) == (JobState.DONE, 1)

@@ -14,7 +14,7 @@ from kombu.exceptions import ContentDisallowed
 from kombu.message import Message
 
 from db.engine import Database
-from db.queue.broker import Bell, celery_app, relay
+from db.queue.broker import Notifier, celery_app, relay
 from db.repositories.outbox import OutboxRepository
 from testbed.rows import add_job
 from testbed.servers import free_port
@@ -25,14 +25,14 @@ def _messages(folder: Path) -> list[Path]:
     return list((folder / "broker" / "messages").glob("*.control.msg"))
 
 
-def test_the_relay_rings_each_bell_once(database: Database, tmp_path: Path) -> None:
-    bell = Bell(Settings(data_dir=tmp_path))
+def test_the_relay_publishes_each_message_once(database: Database, tmp_path: Path) -> None:
+    notifier = Notifier(Settings(data_dir=tmp_path))
     with database.write() as session:
         ids = [add_job(session).id for _ in range(3)]
         OutboxRepository(session).prune(older_s=-1)
-    assert relay(database, bell) == 3, "what waits is not deleted, however old"
-    assert relay(database, bell) == 0
-    bell.close()
+    assert relay(database, notifier) == 3, "what waits is not deleted, however old"
+    assert relay(database, notifier) == 0
+    notifier.close()
     texts = [path.read_text() for path in _messages(tmp_path)]
     assert len(texts) == 3
     with database.write() as session:
@@ -45,12 +45,12 @@ def test_the_relay_rings_each_bell_once(database: Database, tmp_path: Path) -> N
 def test_a_broker_that_is_away_loses_nothing(database: Database, redis_url: str) -> None:
     with database.write() as session:
         add_job(session)
-    away = Bell(Settings(broker_url=f"redis://127.0.0.1:{free_port()}/0"))
+    away = Notifier(Settings(broker_url=f"redis://127.0.0.1:{free_port()}/0"))
     assert relay(database, away) == 0
     away.close()
     with database.read() as session:
         assert OutboxRepository(session).any_waiting()
-    back = Bell(Settings(broker_url=redis_url))
+    back = Notifier(Settings(broker_url=redis_url))
     assert relay(database, back) == 1
     back.close()
     client = redis.Redis.from_url(redis_url)
@@ -61,11 +61,11 @@ def test_a_broker_that_is_away_loses_nothing(database: Database, redis_url: str)
 
 
 def test_a_message_carries_an_id_and_nothing_else(database: Database, tmp_path: Path) -> None:
-    bell = Bell(Settings(data_dir=tmp_path))
+    notifier = Notifier(Settings(data_dir=tmp_path))
     with database.write() as session:
         job_id = add_job(session).id
-    relay(database, bell)
-    bell.close()
+    relay(database, notifier)
+    notifier.close()
     (message,) = _messages(tmp_path)
     envelope = json.loads(message.read_text())
     assert envelope["headers"]["task"] == "warpsmith.advance"
@@ -74,13 +74,15 @@ def test_a_message_carries_an_id_and_nothing_else(database: Database, tmp_path: 
 
 
 @pytest.mark.parametrize("count", [120])
-def test_a_long_outbox_is_rung_in_parts_and_in_order(database: Database, tmp_path: Path, count: int) -> None:
-    bell = Bell(Settings(data_dir=tmp_path))
+def test_a_long_outbox_is_published_in_parts_and_in_order(
+    database: Database, tmp_path: Path, count: int
+) -> None:
+    notifier = Notifier(Settings(data_dir=tmp_path))
     with database.write() as session:
         for _ in range(count):
             OutboxRepository(session).add_advance("job")
-    assert [relay(database, bell) for _ in range(4)] == [50, 50, 20, 0]
-    bell.close()
+    assert [relay(database, notifier) for _ in range(4)] == [50, 50, 20, 0]
+    notifier.close()
 
 
 def made_message(body: bytes, kind: str, **given: Any) -> Any:
@@ -111,7 +113,7 @@ def test_nothing_but_json_is_read(tmp_path: Path, kind: str) -> None:
 def test_what_the_embedded_mode_keeps_is_for_its_user_alone(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     Database(Settings(data_dir=folder, _env_file=None).sqlalchemy_url).dispose()
-    Bell(Settings(data_dir=folder)).close()
+    Notifier(Settings(data_dir=folder)).close()
     database = folder / "warpsmith.db"
     assert [oct(p.stat().st_mode & 0o777) for p in (folder, folder / "broker", database)] == [
         "0o700",

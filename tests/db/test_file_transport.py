@@ -120,11 +120,11 @@ def test_an_exchanges_table_keeps_each_binding_once(tmp_path: Path) -> None:
     with _connection(tmp_path) as connection:
         channel: Any = connection.default_channel
         for queue in ("control", "gpu", "control"):
-            channel._queue_bind("bells", queue, "", queue)
-        assert sorted(row.queue for row in channel.get_table("bells")) == ["control", "gpu"]
+            channel._queue_bind("messages", queue, "", queue)
+        assert sorted(row.queue for row in channel.get_table("messages")) == ["control", "gpu"]
         channel._put("gpu", 1)
-        channel._delete("gpu", "bells", "gpu", "")
-        assert [row.queue for row in channel.get_table("bells")] == ["control"]
+        channel._delete("gpu", "messages", "gpu", "")
+        assert [row.queue for row in channel.get_table("messages")] == ["control"]
         assert channel._size("gpu") == 0
 
 

@@ -28,8 +28,8 @@ def test_a_job_comes_back_as_it_was_sent(database: Database) -> None:
         assert stored.spec == job
         assert stored.state is JobState.QUEUED
         assert stored.created_at.tzinfo is not None
-        bells = session.scalars(select(OutboxRow)).all()
-        assert [(b.name, b.subject) for b in bells] == [(ADVANCE, row.id)]
+        messages = session.scalars(select(OutboxRow)).all()
+        assert [(b.name, b.subject) for b in messages] == [(ADVANCE, row.id)]
         keys = [w.key for w in workload_rows(session, row.id)]
         assert keys == [w.key for w in job.workloads]
 
@@ -157,22 +157,22 @@ def test_no_such_job(database: Database) -> None:
         JobRepository(session).get("nothing")
 
 
-def test_idle_jobs_are_rung_once_a_period(database: Database) -> None:
+def test_idle_jobs_are_notified_once_a_period(database: Database) -> None:
     with database.write() as session:
         job_id, busy = add_job(session).id, add_job(session).id
         add_task(session, busy)
     with database.write() as session:
         repository = JobRepository(session)
-        assert repository.ring_idle(60) == [], "too young"
-        assert repository.ring_idle(-1) == [job_id]
-        assert repository.ring_idle(60) == []
+        assert repository.notify_idle(60) == [], "too young"
+        assert repository.notify_idle(-1) == [job_id]
+        assert repository.notify_idle(60) == []
 
 
-def test_jobs_that_wait_for_a_back_end_are_rung(database: Database) -> None:
+def test_jobs_that_wait_for_a_back_end_are_notified(database: Database) -> None:
     with database.write() as session:
         job_id, pinned = add_job(session).id, add_job(session).id
         repository = JobRepository(session)
         assert repository.pin(pinned, "opencl-x")
         assert not repository.pin(pinned, "opencl-y"), "a job is pinned once"
-        assert repository.ring_unpinned(["cuda"]) == []
-        assert repository.ring_unpinned(["cuda", "opencl"]) == [job_id]
+        assert repository.notify_unpinned(["cuda"]) == []
+        assert repository.notify_unpinned(["cuda", "opencl"]) == [job_id]

@@ -28,7 +28,7 @@ def _token(row: TaskRow | None) -> str:
     return row.lease_token
 
 
-def _bells(database: Database, subject: str) -> list[str]:
+def _messages(database: Database, subject: str) -> list[str]:
     with database.read() as session:
         query = select(OutboxRow.name).where(OutboxRow.subject == subject).order_by(OutboxRow.id)
         return list(session.scalars(query))
@@ -73,7 +73,7 @@ def test_an_expired_lease_returns_and_the_late_worker_is_fenced_off(database: Da
                 repository.finish(task_id, late, SliceResult())
             else:
                 repository.fail(task_id, late, "x", "y", 3)
-    assert _bells(database, task_id) == [RUN_TASK, RUN_TASK]
+    assert _messages(database, task_id) == [RUN_TASK, RUN_TASK]
 
 
 def test_a_renewed_lease_does_not_expire(database: Database) -> None:
@@ -97,7 +97,7 @@ def test_lost_too_often_and_it_is_dead_with_its_history(database: Database) -> N
     assert [h["attempt"] for h in row.history] == list(range(1, 2 * LOST_FACTOR + 1))
     assert row.error.startswith("lease expired")
     assert _claim(database, task_id) is None
-    assert ADVANCE in _bells(database, row.job_id)
+    assert ADVANCE in _messages(database, row.job_id)
 
 
 def test_losses_do_not_count_as_failures(database: Database) -> None:
@@ -152,16 +152,16 @@ def test_sweepers_share_the_work(database: Database) -> None:
     assert sorted(found) == sorted(ids), "every expired task once"
 
 
-def test_quiet_tasks_are_rung_again_oldest_first(database: Database) -> None:
+def test_quiet_tasks_are_notified_again_oldest_first(database: Database) -> None:
     with database.write() as session:
         job_id = add_job(session).id
         ids = [add_task(session, job_id).id for _ in range(5)]
     with database.write() as session:
         repository = TaskRepository(session)
-        assert repository.ring_quiet(60) == []
-        rung = repository.ring_quiet(-1, per_queue=2)
-    assert sorted(rung) == sorted(ids)[:2]
-    assert _bells(database, rung[0]) == [RUN_TASK, RUN_TASK]
+        assert repository.notify_quiet(60) == []
+        notified = repository.notify_quiet(-1, per_queue=2)
+    assert sorted(notified) == sorted(ids)[:2]
+    assert _messages(database, notified[0]) == [RUN_TASK, RUN_TASK]
 
 
 def test_numbers_count_within_a_job(database: Database) -> None:

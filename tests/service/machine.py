@@ -37,9 +37,9 @@ class ServiceMachine(ModelledService):
     leases = Bundle("leases")
     jobs_known = Bundle("jobs_known")
 
-    @rule(target=jobs_known, repeat=st.booleans(), ring=st.booleans())
-    def submit(self, repeat: bool, ring: bool) -> str:
-        """A client posts a job, perhaps twice with the same key; the bell rings, or is lost."""
+    @rule(target=jobs_known, repeat=st.booleans(), notify=st.booleans())
+    def submit(self, repeat: bool, notify: bool) -> str:
+        """A client posts a job, perhaps twice with the same key; the message is sent, or lost."""
         self._count()
         if len(self.jobs) >= JOBS:
             return self.random.choice(list(self.jobs))
@@ -52,13 +52,13 @@ class ServiceMachine(ModelledService):
                 again, fresh = JobRepository(session).create(job, key)
             assert (again.id, fresh) == (row.id, False)
         self.jobs[row.id] = ModelJob()
-        if ring:
+        if notify:
             self._advance(row.id)
         return row.id
 
     @rule(job=jobs_known)
     def decide(self, job: str) -> None:
-        """A bell rings `advance`, now or late or twice."""
+        """A message for `advance` comes, now or late or twice."""
         self._count()
         self._advance(job)
 

@@ -1,4 +1,4 @@
-"""The fleet without a bell: Redis never comes up, and the jobs end all the same."""
+"""The fleet without messages: Redis never comes up, and the jobs end all the same."""
 
 import time
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from db.engine import Database
-from db.queue.broker import Bell
+from db.queue.broker import Notifier
 from db.repositories.fair_turns import Soon
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
@@ -15,7 +15,7 @@ from testbed.deadlines import Deadline
 from testbed.recordings import replay_job, write_recording
 from testbed.rows import add_job, add_task
 from testbed.servers import free_port
-from tests.worker.test_execute import SilentBell
+from tests.worker.test_execute import SilentNotifier
 from warpsmith.backends import replay
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import JobState
@@ -43,10 +43,10 @@ def silent(tmp_path: Path, migrated_postgres: str) -> Settings:
 def test_jobs_end_without_any_message(silent: Settings) -> None:
     assert silent.replay_dir is not None
     (device,) = replay.probe(silent.replay_dir)
-    database, bell = Database(silent.sqlalchemy_url), Bell(silent)
-    made = Context(silent, database, bell, "w1", open_setup(silent, device))
+    database, notifier = Database(silent.sqlalchemy_url), Notifier(silent)
+    made = Context(silent, database, notifier, "w1", open_setup(silent, device))
     try:
-        assert not bell.answers()
+        assert not notifier.answers()
         with database.write() as session:
             WorkerRepository(session).register("w1", "host", 1, "0", ("gpu",), (device,), {})
             budget = {"trials": 5, "seconds": 600}
@@ -64,7 +64,7 @@ def test_jobs_end_without_any_message(silent: Settings) -> None:
         with database.read() as session:
             assert {JobRepository(session).get(job_id).trials_done for job_id in ids} == {5}
     finally:
-        bell.close()
+        notifier.close()
         database.dispose()
 
 
@@ -90,7 +90,7 @@ class Pools(Supervisor):
         self.restarted.append(plan.name)
 
 
-class Answers(SilentBell):
+class Answers(SilentNotifier):
     """Answers while it is there."""
 
     there = True
@@ -99,18 +99,18 @@ class Answers(SilentBell):
         return self.there
 
 
-def test_stand_ins_come_with_silence_and_go_with_the_bell(
+def test_stand_ins_come_with_silence_and_go_with_the_broker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     database = Database(f"sqlite:///{tmp_path / 'x.db'}")
-    pools, bell = Pools(), Answers()
-    dog = Watchdog(pools, bell, database, "w")
+    pools, notifier = Pools(), Answers()
+    dog = Watchdog(pools, notifier, database, "w")
     seen = []
     for second in range(40):
         now[0] = float(second)
-        bell.there = not 10 <= second < 20
+        notifier.there = not 10 <= second < 20
         dog.tick()
         seen.append(pools.standing_in)
     database.dispose()

@@ -32,7 +32,7 @@ from testbed.repetitions import examples
 from testbed.rows import add_candidate, add_job, add_task, measured
 from tests.worker.fake_pool import as_it_is
 from tests.worker.setup_fakes import FakeSetup, GridSearcher
-from tests.worker.test_execute import SilentBell
+from tests.worker.test_execute import SilentNotifier
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind, TaskState
 from warpsmith.domain.templates.space import Configuration, configuration_key
@@ -318,7 +318,7 @@ def test_a_job_on_several_devices_runs_everything_once(
         setup.ports = replace(setup.ports, opener=_Opener(setup.ports.opener, device))
         with database.write() as session:
             WorkerRepository(session).register(f"w{n}", "host", 1, "0", ["control"], [device], {})
-        contexts.append(Context(config, database, SilentBell(), f"w{n}", setup))
+        contexts.append(Context(config, database, SilentNotifier(), f"w{n}", setup))
     for budget in (100, 11):
         with database.write() as session:
             job = scale_job(budget={"trials": budget, "seconds": 600})
@@ -348,7 +348,7 @@ class _Opener:
 
 
 def _run(contexts: list[Context], job_id: str) -> None:
-    """Workers that answer bells until the job has ended."""
+    """Workers that answer messages until the job has ended."""
     database = contexts[0].database
     ended = threading.Event()
 
@@ -358,9 +358,9 @@ def _run(contexts: list[Context], job_id: str) -> None:
             with database.write() as session:
                 WorkerRepository(session).heartbeat(context.worker_id)
                 outbox = OutboxRepository(session)
-                bells = outbox.waiting()
-                outbox.mark_published([b.id for b in bells])
-            if bells:
+                messages = outbox.waiting()
+                outbox.mark_published([b.id for b in messages])
+            if messages:
                 advance(database, job_id)
             task_runner.run_next(context, "agents")
             task_runner.run_next(context, queue)
@@ -376,7 +376,7 @@ def _run(contexts: list[Context], job_id: str) -> None:
 def test_several_exports_at_once_append_each_trial_once(database: Database, tmp_path: Path) -> None:
     url = database.engine.url.render_as_string(hide_password=False)
     config = Settings(_env_file=None, data_dir=tmp_path, database_url=url)
-    contexts = [Context(config, database, SilentBell(), f"w{n}", FakeSetup()) for n in range(3)]
+    contexts = [Context(config, database, SilentNotifier(), f"w{n}", FakeSetup()) for n in range(3)]
     with database.write() as session:
         job = add_job(session).id
         JobRepository(session).pin(job, DEVICE.device_class)

@@ -12,7 +12,7 @@ from db.views.job_status import job_status
 from testbed.child_processes import descendants
 from testbed.deadlines import stretched
 from tests.sandbox.test_compile_child import BOMBS
-from tests.worker.test_execute import ring_all
+from tests.worker.test_execute import handle_all
 from tests.worker.test_memory import context, pocl  # noqa: F401  fixtures
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import JobState
@@ -83,7 +83,7 @@ def test_a_job_cancelled_in_the_middle_of(stage: str, context: Context, record_p
     with context.database.write() as session:
         job_id = JobRepository(session).create(make())[0].id
     before = descendants().keys()
-    worker = threading.Thread(target=ring_all, args=(context,))
+    worker = threading.Thread(target=handle_all, args=(context,))
     worker.start()
     try:
         wait_for(lambda: running(child), BEGIN_S)
@@ -107,7 +107,7 @@ def test_the_next_job_finds_the_worker_well(context: Context) -> None:  # noqa: 
     with context.database.write() as session:
         small = scale_job(workloads=[{"dimensions": {"n": 4096}}], budget={"trials": 1, "seconds": 600})
         job_id = JobRepository(session).create(small)[0].id
-    ring_all(context)
+    handle_all(context)
     with context.database.read() as session:
         status = job_status(session, job_id)
         assert status.state is JobState.DONE, status.detail

@@ -30,7 +30,7 @@ from db.repositories.notifications.deliveries import (
 from db.repositories.notifications.webhooks import WebhookRepository
 from db.tables import OutboxRow, WebhookRow
 from testbed.receivers import Received, Receiver, receiving
-from tests.worker.test_execute import SilentBell
+from tests.worker.test_execute import SilentNotifier
 from warpsmith.errors import NotFound
 from warpsmith.settings import Settings
 from warpsmith.system.addresses import Allowed
@@ -40,7 +40,7 @@ from warpsmith.webhooks.models import Kind, NewWebhook
 from warpsmith.webhooks.sending import Sender
 from worker import deliver as delivering
 from worker.deliver import deliver
-from worker.supervision.steward import Steward
+from worker.supervision.maintenance_loop import MaintenanceLoop
 
 SENDER = Sender(Allowed.of("127.0.0.1/32"))
 
@@ -365,7 +365,7 @@ def test_a_ping_that_arrives_ends_the_pause(database: Database) -> None:
     assert [json.loads(r.body)["kind"] for r in receiver.got] == ["task", "ping", "task"]
 
 
-def rung(database: Database) -> list[str]:
+def notified(database: Database) -> list[str]:
     with database.read() as session:
         query = select(OutboxRow).where(OutboxRow.name == DELIVER).order_by(OutboxRow.id)
         rows = session.scalars(query).all()
@@ -373,22 +373,22 @@ def rung(database: Database) -> list[str]:
         return [r.subject for r in rows]
 
 
-def test_the_steward_rings_what_is_due_once(database: Database) -> None:
-    steward = Steward(Settings(_env_file=None), database, SilentBell(), "me")
+def test_the_maintenance_loop_sends_what_is_due_once(database: Database) -> None:
+    loop = MaintenanceLoop(Settings(_env_file=None), database, SilentNotifier(), "me")
     job_id = new_job(database)
-    steward.ring_webhooks()
-    assert not steward.has_webhooks
+    loop.notify_webhooks()
+    assert not loop.has_webhooks
     made, idle = hook(database, "http://127.0.0.1:9/"), hook(database, "http://127.0.0.1:9/", tenant="b")
-    steward.ring_webhooks()
-    assert (steward.has_webhooks, rung(database)) == (True, [])
+    loop.notify_webhooks()
+    assert (loop.has_webhooks, notified(database)) == (True, [])
     tell(database, job_id, "a")
-    steward.ring_webhooks()
-    steward.ring_webhooks()
-    assert rung(database) == [made.id]
-    change(database, made, rung_at=utc_now() - timedelta(seconds=11))
-    steward.ring_webhooks()
-    assert rung(database) == [made.id, made.id], "a lost message is sent again"
-    assert idle.id not in rung(database)
+    loop.notify_webhooks()
+    loop.notify_webhooks()
+    assert notified(database) == [made.id]
+    change(database, made, notified_at=utc_now() - timedelta(seconds=11))
+    loop.notify_webhooks()
+    assert notified(database) == [made.id, made.id], "a lost message is sent again"
+    assert idle.id not in notified(database)
 
 
 def test_one_tenant_has_few_deliveries_at_a_time(database: Database) -> None:
@@ -399,9 +399,9 @@ def test_one_tenant_has_few_deliveries_at_a_time(database: Database) -> None:
         tell(database, jobs[tenant], "x")
     for _ in range(2):
         with database.write() as session:
-            DeliveryRepository(session).ring_due()
+            DeliveryRepository(session).notify_due()
         with database.read() as session:
-            query = select(WebhookRow.tenant, func.count()).where(WebhookRow.rung_at.is_not(None))
+            query = select(WebhookRow.tenant, func.count()).where(WebhookRow.notified_at.is_not(None))
             found = Counter(dict(session.execute(query.group_by(WebhookRow.tenant)).all()))
         assert found == {"a": AT_ONCE, "b": 1}
 

@@ -22,7 +22,7 @@ from db.views.result_views import job_status
 from db.views.snapshot import elapsed_s
 from testbed.deadlines import HANGS_S
 from testbed.rows import add_task
-from tests.worker.test_execute import context, ring_all, submit
+from tests.worker.test_execute import context, handle_all, submit
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.state import JobState
 from warpsmith.errors import LeaseLost
@@ -136,7 +136,7 @@ def test_waiting_for_the_device_costs_no_budget_and_is_said(context: Context, de
         watcher = threading.Thread(target=look, args=(pid,))
         watcher.start()
         try:
-            ring_all(context)
+            handle_all(context)
         finally:
             over.set()
             watcher.join()

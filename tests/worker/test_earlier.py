@@ -8,7 +8,7 @@ from agents.providers.steps import Panel
 from db.repositories.candidates import CandidateRepository
 from db.repositories.trials import TrialRepository
 from tests.worker.fake_pool import as_it_is
-from tests.worker.test_execute import context, ring_all, submit
+from tests.worker.test_execute import context, handle_all, submit
 from warpsmith.domain.templates.space import Parameter, Space
 from warpsmith.domain.templates.template import Template
 from warpsmith.search.searchers.warm_starts import starts_from
@@ -33,7 +33,7 @@ def test_a_later_candidate_starts_from_what_its_parent_found(
 ) -> None:
     monkeypatch.setattr(worker.works.agent_step, "run_step", two_templates)
     job_id = submit(context.database, scale_job(budget={"rounds": 2, "trials": 26, "seconds": 600}))
-    ring_all(context)
+    handle_all(context)
     with context.database.read() as session:
         first, second = CandidateRepository(session).of_job(job_id, with_templates=True)
         before = [(t.configuration, t.objective) for t in TrialRepository(session).finished(first.id)]

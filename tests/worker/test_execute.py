@@ -1,4 +1,4 @@
-"""A whole job in this process: real database, real decisions, fake device, rung by hand."""
+"""A whole job in this process: real database, real decisions, fake device, messages by hand."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 import worker.works.agent_step
 from db.engine import Database
 from db.message_names import ADVANCE
-from db.queue.broker import Bell
+from db.queue.broker import Notifier
 from db.queue.lease import Lease
 from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
@@ -40,12 +40,12 @@ from worker.device.process_context import Context
 from worker.works.outcome import Done
 
 
-class SilentBell(Bell):
+class SilentNotifier(Notifier):
     """The broker is away; the test reads the outbox itself."""
 
     def __init__(self) -> None: ...
 
-    def ring(self, name: str, queue: str, subject: str) -> bool:
+    def notify(self, name: str, queue: str, subject: str) -> bool:
         return False
 
 
@@ -56,7 +56,7 @@ def context(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         WorkerRepository(session).register("w", "host", 1, "0", ["control"], [DEVICE], {"cuda": "no driver"})
     url = database.engine.url.render_as_string(hide_password=False)
     settings = Settings(data_dir=tmp_path, database_url=url, lease_s=5, renew_s=1)
-    return Context(settings, database, SilentBell(), "w", FakeSetup())
+    return Context(settings, database, SilentNotifier(), "w", FakeSetup())
 
 
 def submit(database: Database, job: Job) -> str:
@@ -64,27 +64,27 @@ def submit(database: Database, job: Job) -> str:
         return JobRepository(session).create(job)[0].id
 
 
-def ring_all(context: Context, limit: int = 100) -> None:
-    """Answer every bell until none is left; the worker stays alive however long that takes."""
+def handle_all(context: Context, limit: int = 100) -> None:
+    """Handle every message until none is left; the worker stays alive however long that takes."""
     for _ in range(limit):
         with context.database.write() as session:
-            bells = OutboxRepository(session).waiting()
-            OutboxRepository(session).mark_published([b.id for b in bells])
-        if not bells:
+            messages = OutboxRepository(session).waiting()
+            OutboxRepository(session).mark_published([b.id for b in messages])
+        if not messages:
             return
-        for bell in bells:
+        for message in messages:
             with context.database.write() as session:
                 WorkerRepository(session).heartbeat(context.worker_id)
-            if bell.name == ADVANCE:
-                advance(context.database, bell.subject)
+            if message.name == ADVANCE:
+                advance(context.database, message.subject)
             else:
-                task_runner.run_task(context, bell.subject)
-    raise AssertionError("the bells never end")
+                task_runner.run_task(context, message.subject)
+    raise AssertionError("the messages never end")
 
 
 def test_a_job_from_end_to_end(context: Context) -> None:
     job_id = submit(context.database, scale_job(budget={"trials": 100, "seconds": 60}))
-    ring_all(context)
+    handle_all(context)
     with context.database.read() as session:
         status = job_status(session, job_id)
         assert status.state is JobState.DONE, status.detail
@@ -118,7 +118,7 @@ def test_a_job_from_end_to_end(context: Context) -> None:
 
 def test_the_optuna_study_holds_what_our_rows_hold(context: Context) -> None:
     job_id = submit(context.database, scale_job(budget={"trials": 10, "seconds": 60}))
-    ring_all(context)
+    handle_all(context)
     storage = optuna.storages.RDBStorage(str(context.settings.sqlalchemy_url))
     (name,) = optuna.get_all_study_names(storage)
     study = optuna.load_study(study_name=name, storage=storage)
@@ -135,7 +135,7 @@ def test_without_a_worker_for_its_back_end_a_job_waits_and_says_so(context: Cont
     source = scale_job().model_dump(mode="json", exclude_unset=True)
     source["kernel"]["backend"] = "cuda"
     job_id = submit(context.database, Job.model_validate(source))
-    ring_all(context)
+    handle_all(context)
     with context.database.read() as session:
         status = job_status(session, job_id)
         assert status.state is JobState.QUEUED
@@ -148,7 +148,7 @@ def test_a_cancelled_job_stays_cancelled_whatever_comes_later(context: Context) 
     advance(context.database, job_id)
     with context.database.write() as session:
         JobRepository(session).cancel(job_id)
-    ring_all(context)
+    handle_all(context)
     with context.database.read() as session:
         assert job_status(session, job_id).state is JobState.CANCELLED
         assert [t.state for t in TaskRepository(session).of_job(job_id)] == [TaskState.CANCELLED]
@@ -178,7 +178,7 @@ def test_a_failing_task_ends_the_job_with_its_reason(
 
     monkeypatch.setitem(task_runner.WORK, TaskKind.BASELINE, fail)
     job_id = submit(context.database, scale_job())
-    ring_all(context)
+    handle_all(context)
     with context.database.read() as session:
         status = job_status(session, job_id)
         assert status.state is JobState.FAILED
@@ -194,18 +194,18 @@ def test_a_killed_slice_is_continued_and_repeats_nothing(context: Context, tmp_p
     job_id = submit(context.database, scale_job(budget={"trials": 100, "seconds": 60}))
     while True:
         with context.database.write() as session:
-            bells = OutboxRepository(session).waiting()
-            OutboxRepository(session).mark_published([b.id for b in bells])
+            messages = OutboxRepository(session).waiting()
+            OutboxRepository(session).mark_published([b.id for b in messages])
             tasks = TaskRepository(session).of_job(job_id)
         if tasks and tasks[-1].kind is TaskKind.SLICE:
             break
-        for bell in bells:
+        for message in messages:
             with context.database.write() as session:
                 WorkerRepository(session).heartbeat(context.worker_id)
-            if bell.name == ADVANCE:
-                advance(context.database, bell.subject)
+            if message.name == ADVANCE:
+                advance(context.database, message.subject)
             else:
-                task_runner.run_task(context, bell.subject)
+                task_runner.run_task(context, message.subject)
     # What a worker killed in the middle leaves: a claimed task, some trials finished, some proposed.
     slice_id = tasks[-1].id
     with context.database.write() as session:
@@ -246,7 +246,7 @@ def test_a_search_without_gain_ends_although_its_clock_stands_still(
     context.setup = FakeSetup(trial_s=0.01)
     context.settings = context.settings.model_copy(update={"slice_s": 0.05})
     job_id = submit(context.database, scale_job(budget={"trials": 100, "seconds": 100}))
-    ring_all(context)
+    handle_all(context)
     with context.database.read() as session:
         status = job_status(session, job_id)
         tasks = TaskRepository(session).of_job(job_id)

@@ -19,7 +19,7 @@ from db.repositories.workers import WorkerRepository
 from db.tables import CompilationRow
 from db.views.metrics import samples
 from testbed.deadlines import HANGS_S, comes_true
-from tests.worker.test_execute import SilentBell
+from tests.worker.test_execute import SilentNotifier
 from warpsmith.backends.binaries.cubin import read_cubin
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.jobs.plan import Compiled
@@ -101,13 +101,15 @@ def fleet(database: Database) -> Iterator[Fleet]:
     """Makes fleet compilers, and closes them before the database."""
     made = []
 
-    def make(here: Any, width: int = 1, rung: list[str] | None = None, ring: Any = None) -> FleetCompiler:
+    def make(
+        here: Any, width: int = 1, notified: list[str] | None = None, notify: Any = None
+    ) -> FleetCompiler:
         def note(name: str, queue: str, subject: str) -> None:
             assert (name, queue) == (COMPILE, QUEUE)
-            if rung is not None:
-                rung.append(subject)
+            if notified is not None:
+                notified.append(subject)
 
-        made.append(FleetCompiler(here, width, CUDA, database, ring or note))
+        made.append(FleetCompiler(here, width, CUDA, database, notify or note))
         return made[-1]
 
     yield make
@@ -126,7 +128,7 @@ def node(database: Database, tmp_path: Path, worker_id: str = "node") -> Iterato
     """A compile node of this process, with a real compiler, that works from the database."""
     register(database, worker_id)
     settings = Settings(_env_file=None, data_dir=tmp_path)
-    context = Context(settings, database, SilentBell(), worker_id)
+    context = Context(settings, database, SilentNotifier(), worker_id)
     ended = threading.Event()
 
     def work() -> None:
@@ -199,10 +201,10 @@ def test_what_a_node_rejects_is_compiled_here(database: Database, fleet: Fleet, 
 
 def test_what_no_node_begins_is_taken_back(database: Database, fleet: Fleet) -> None:
     register(database)
-    here, rung = Here(), list[str]()
-    compiler = fleet(here, rung=rung)
+    here, notified = Here(), list[str]()
+    compiler = fleet(here, notified=notified)
     results = [compiler.submit(kernel(factor), CUDA) for factor in range(4)]
-    until(lambda: len(rung) == 3)
+    until(lambda: len(notified) == 3)
     assert [r.state for r in rows(database)] == [CompilationState.WANTED] * 3
     for done in range(4):
         until(partial(here.heard, done + 1))
@@ -312,7 +314,7 @@ def test_a_database_that_goes_away_costs_the_help_only(
 def test_a_fault_of_its_own_costs_the_help_only(database: Database, fleet: Fleet) -> None:
     register(database)
     here = Here()
-    broken = fleet(here, ring=lambda name, queue, subject: 1 / 0)
+    broken = fleet(here, notify=lambda name, queue, subject: 1 / 0)
     for factor in (1, 2, 3):
         broken.submit(kernel(factor), CUDA)
     until(lambda: sorted(here.asked) == [1, 2, 3])
@@ -322,10 +324,10 @@ def test_who_closes_it_gets_everything_and_the_database_is_left_alone(
     database: Database, fleet: Fleet
 ) -> None:
     register(database)
-    rung: list[str] = []
-    compiler = fleet(here := Here(), rung=rung)
+    notified: list[str] = []
+    compiler = fleet(here := Here(), notified=notified)
     results = [compiler.submit(kernel(factor), CUDA) for factor in (1, 2, 3)]
-    until(lambda: len(rung) == 2)
+    until(lambda: len(notified) == 2)
     compiler.close()
     assert compiler._thread is not None and not compiler._thread.is_alive()
     compiler._database = None  # type: ignore[assignment]
@@ -343,7 +345,7 @@ def test_a_draining_node_takes_nothing_and_is_not_counted_on(database: Database,
         WorkerRepository(session).drain("node")
         assert WorkerRepository(session).compile_slots(QUEUE) == 0
     settings = Settings(_env_file=None, data_dir=tmp_path)
-    context = Context(settings, database, SilentBell(), "node")
+    context = Context(settings, database, SilentNotifier(), "node")
     assert not compile_node.run_next(context, QUEUE)
     assert not compile_node.answer(context, "k" * 64)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from tests.worker.test_execute import context, ring_all, submit  # noqa: F401  a fixture
+from tests.worker.test_execute import context, handle_all, submit  # noqa: F401  a fixture
 from warpsmith.domain.jobs.job import Workload
 from warpsmith.domain.jobs.plan import Family, WorkloadPlan, plan_workload
 from warpsmith.domain.state import TaskKind
@@ -139,7 +139,7 @@ def test_baseline_and_search_share_inputs_and_the_verification_has_others(
     work = {kind: noted(kind, do) for kind, do in task_runner.WORK.items()}
     monkeypatch.setattr(task_runner, "WORK", work)
     submit(context.database, scale_job(budget={"trials": 8, "seconds": 600}))
-    ring_all(context)
+    handle_all(context)
     seeds = {kind: {p.seed for p in plans} for kind, plans in asked.items() if plans}
     assert seeds[TaskKind.BASELINE] == seeds[TaskKind.SLICE]
     assert len(seeds[TaskKind.BASELINE]) == len(seeds[TaskKind.VERIFY]) == 1

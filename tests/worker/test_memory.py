@@ -10,7 +10,7 @@ from db.engine import Database
 from db.repositories.jobs import JobRepository
 from db.repositories.workers import WorkerRepository
 from db.views.job_status import job_status
-from tests.worker.test_execute import SilentBell, ring_all
+from tests.worker.test_execute import SilentNotifier, handle_all
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.state import JobState
 from warpsmith.sandbox import probe_devices
@@ -30,13 +30,13 @@ def pocl() -> DeviceInfo:
 
 @pytest.fixture
 def context(database: Database, tmp_path: Path, pocl: DeviceInfo) -> Iterator[Context]:
-    """A worker with that device, rung by hand."""
+    """A worker with that device, whose messages the test handles."""
     with database.write() as session:
         WorkerRepository(session).register("w", "host", 1, "0", ["control"], [pocl], {})
     url = database.engine.url.render_as_string(hide_password=False)
     settings = Settings(data_dir=tmp_path, database_url=url, lease_s=5, renew_s=1)
     setup = RealDeviceSetup(settings, pocl)
-    yield Context(settings, database, SilentBell(), "w", setup)
+    yield Context(settings, database, SilentNotifier(), "w", setup)
     setup.close()
 
 
@@ -55,7 +55,7 @@ def test_a_job_of_24_or_800_gb_fails_at_once_and_the_worker_stays_small(context:
         job = scale_job(workloads=[{"dimensions": {"n": n}}])
         job_id = JobRepository(session).create(job)[0].id
     before = resident_bytes()
-    ring_all(context)
+    handle_all(context)
     with context.database.read() as session:
         status = job_status(session, job_id)
     assert status.state is JobState.FAILED

@@ -8,13 +8,13 @@ from db.repositories.outbox import OutboxRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from testbed.rows import add_job, add_task
-from tests.worker.test_execute import SilentBell
+from tests.worker.test_execute import SilentNotifier
 from warpsmith.domain.state import TaskState
 from warpsmith.errors import Unavailable
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE
+from worker.supervision.maintenance_loop import MaintenanceLoop
 from worker.supervision.pool_plans import plan_pools
-from worker.supervision.steward import Steward
 
 OTHER = DEVICE.model_copy(update={"index": 1, "uid": "test-1", "name": "other"})
 
@@ -39,7 +39,7 @@ def test_what_cannot_be_served_is_refused(queues: tuple[str, ...], words: str) -
         plan_pools(queues, [], 0)
 
 
-def test_the_steward_takes_over_from_a_dead_worker_of_this_machine(database: Database) -> None:
+def test_the_maintenance_loop_takes_over_from_a_dead_worker_of_this_machine(database: Database) -> None:
     host = os.uname().nodename
     with database.write() as session:
         workers = WorkerRepository(session)
@@ -51,21 +51,21 @@ def test_the_steward_takes_over_from_a_dead_worker_of_this_machine(database: Dat
         tasks = {name: add_task(session, job_id).id for name in ("dead", "elsewhere", "living", "me")}
         for name, task_id in tasks.items():
             TaskRepository(session).claim(task_id, name, 60)
-    Steward(Settings(), database, SilentBell(), "me").begin(["opencl"])
+    MaintenanceLoop(Settings(), database, SilentNotifier(), "me").begin(["opencl"])
     with database.read() as session:
         states = {name: TaskRepository(session).get(task_id).state for name, task_id in tasks.items()}
     assert states.pop("dead") is TaskState.QUEUED
     assert set(states.values()) == {TaskState.RUNNING}
 
 
-def test_the_steward_sends_messages_again_for_an_idle_job(
+def test_the_maintenance_loop_sends_messages_again_for_an_idle_job(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("worker.supervision.steward.QUIET_S", -1.0)
+    monkeypatch.setattr("worker.supervision.maintenance_loop.QUIET_S", -1.0)
     with database.write() as session:
         job_id, outbox = add_job(session).id, OutboxRepository(session)
         outbox.mark_published([message.id for message in outbox.waiting()])
-    Steward(Settings(), database, SilentBell(), "me").sweep()
+    MaintenanceLoop(Settings(), database, SilentNotifier(), "me").sweep()
     with database.read() as session:
         (message,) = OutboxRepository(session).waiting()
         assert (message.name, message.subject) == (ADVANCE, job_id)

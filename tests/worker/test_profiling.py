@@ -18,7 +18,7 @@ from db.views.snapshot import last_result
 from db.views.step_facts import step_facts
 from testbed.replay import replay
 from tests.sandbox.ncu_stand_in import ncu
-from tests.worker.test_execute import SilentBell, ring_all, submit
+from tests.worker.test_execute import SilentNotifier, handle_all, submit
 from warpsmith.domain.device import Backend
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.sandbox import ChildOpener, probe_devices
@@ -42,7 +42,7 @@ def context(database: Database, tmp_path: Path) -> Iterator[Context]:
     url = database.engine.url.render_as_string(hide_password=False)
     settings = Settings(_env_file=None, data_dir=tmp_path, database_url=url, reuse_trials_s=0)
     setup = RealDeviceSetup(settings, device)
-    yield Context(settings, database, SilentBell(), "w", setup)
+    yield Context(settings, database, SilentNotifier(), "w", setup)
     setup.close()
 
 
@@ -61,7 +61,7 @@ def run(context: Context, program: Path) -> str:
         ],
     )
     name = submit(context.database, job)
-    ring_all(context)
+    handle_all(context)
     with context.database.read() as session:
         row = JobRepository(session).get(name)
         assert row.state is JobState.DONE, row.detail

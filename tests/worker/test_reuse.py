@@ -16,7 +16,7 @@ from db.tables import TrialRow
 from db.views.result_views import candidate_list, job_result, job_status, trial_page
 from tests.worker.fake_pool import as_it_is
 from tests.worker.setup_fakes import FakeSetup
-from tests.worker.test_execute import SilentBell, ring_all
+from tests.worker.test_execute import SilentNotifier, handle_all
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import JobState, TrialState
@@ -44,7 +44,7 @@ class Lab:
         with self.context.database.write() as session:
             job = self.job(**changes)
             job_id = JobRepository(session).create(job, tenant=tenant)[0].id
-        ring_all(self.context)
+        handle_all(self.context)
         with self.context.database.read() as session:
             status = job_status(session, job_id)
             assert status.state is JobState.DONE, status.detail
@@ -68,7 +68,7 @@ def lab(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         WorkerRepository(session).register("w", "host", 1, "0", ["control"], [DEVICE], {})
     url = database.engine.url.render_as_string(hide_password=False)
     settings = Settings(_env_file=None, data_dir=tmp_path, database_url=url, lease_s=5, renew_s=1)
-    return Lab(Context(settings, database, SilentBell(), "w", FakeSetup()))
+    return Lab(Context(settings, database, SilentNotifier(), "w", FakeSetup()))
 
 
 def test_the_same_job_again_runs_its_default_alone(lab: Lab) -> None:
@@ -183,7 +183,7 @@ def test_a_worker_that_died_after_taking_over_goes_on(lab: Lab) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search_slice, "run_slice", dies)
-        ring_all(lab.context)
+        handle_all(lab.context)
     assert calls == [True, True]
     with lab.context.database.read() as session:
         rows = TrialRepository(session).page(job_id, limit=1000)

@@ -6,7 +6,7 @@ from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.views.result_views import worker_list
 from testbed.deadlines import stretched
-from tests.worker.test_execute import context, ring_all, submit
+from tests.worker.test_execute import context, handle_all, submit
 from warpsmith.domain.state import TaskKind, TaskState
 from warpsmith.errors import DeviceSick
 from warpsmith.testing.jobs import DEVICE, scale_job
@@ -27,7 +27,7 @@ def test_a_sick_device_is_put_aside_and_its_task_waits_for_another(
 
     monkeypatch.setitem(task_runner.WORK, TaskKind.BASELINE, sick)
     job_id = submit(context.database, scale_job(budget={"trials": 5, "seconds": 600}))
-    ring_all(context)
+    handle_all(context)
     with context.database.read() as session:
         workers = WorkerRepository(session)
         assert workers.has_put_aside("w", DEVICE)

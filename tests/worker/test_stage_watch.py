@@ -13,7 +13,7 @@ import pytest
 from db import migrate
 from db.engine import Database, open_database
 from db.message_names import AGENT_QUEUE, CONTROL_QUEUE, device_queue
-from db.queue.broker import Bell
+from db.queue.broker import Notifier
 from db.queue.lease import Lease
 from db.repositories.device_waits import WaitRepository
 from db.repositories.jobs import JobRepository
@@ -22,7 +22,7 @@ from db.repositories.workers import WorkerRepository
 from db.tables import TaskRow
 from db.views.result_views import job_status
 from testbed.deadlines import HANGS_S, comes_true, stretched
-from tests.worker.test_execute import context, ring_all, submit
+from tests.worker.test_execute import context, handle_all, submit
 from warpsmith.domain.device import Backend
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.processes import stop_children
@@ -90,7 +90,7 @@ def test_a_stage_that_waits_for_ever_is_seen_ended_and_tried_again(
     monkeypatch.setitem(task_runner.WORK, TaskKind.VERIFY, waits_once)
     job_id = submit(context.database, JOB)
     with caplog.at_level(logging.INFO):
-        ring_all(context)
+        handle_all(context)
     with context.database.read() as session:
         status = job_status(session, job_id)
     assert status.state is JobState.DONE, status.detail
@@ -150,7 +150,7 @@ def test_what_moves_is_not_ended(context: Context, monkeypatch: pytest.MonkeyPat
     stands(2.0, context)
     monkeypatch.setitem(task_runner.WORK, TaskKind.VERIFY, slow)
     job_id = submit(context.database, JOB)
-    ring_all(context)
+    handle_all(context)
     assert failures(context.database, job_id, TaskKind.VERIFY) == []
     with context.database.read() as session:
         assert job_status(session, job_id).state is JobState.DONE
@@ -195,13 +195,13 @@ def on_pocl(tmp_path: Path) -> Iterator[Context]:
     settings = Settings(_env_file=None, data_dir=tmp_path, stall_s=max(4.0, stretched(2)))
     device = next(d for d in probe_devices().devices if d.backend is Backend.OPENCL)
     migrate.upgrade(settings.sqlalchemy_url)
-    database, bell, setup = open_database(settings), Bell(settings), RealDeviceSetup(settings, device)
+    database, notifier, setup = open_database(settings), Notifier(settings), RealDeviceSetup(settings, device)
     queues = [CONTROL_QUEUE, AGENT_QUEUE, device_queue(device.device_class)]
     with database.write() as session:
         WorkerRepository(session).register("w", os.uname().nodename, 1, "0", queues, [device], {})
-    yield Context(settings, database, bell, "w", setup)
+    yield Context(settings, database, notifier, "w", setup)
     setup.close()
-    bell.close()
+    notifier.close()
     database.dispose()
 
 

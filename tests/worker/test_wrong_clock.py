@@ -99,7 +99,9 @@ def test_two_workers_share_a_job_though_one_has_a_wrong_clock(
 
 
 @pytest.mark.parametrize("wrong_s", [-60.0, 60.0])
-def test_a_steward_with_a_wrong_clock_takes_nothing_from_anybody(context: Context, wrong_s: float) -> None:
+def test_a_maintenance_loop_with_a_wrong_clock_takes_nothing_from_anybody(
+    context: Context, wrong_s: float
+) -> None:
     database = context.database
     job = submit(database, scale_job())
     advance(database, job)
@@ -108,9 +110,9 @@ def test_a_steward_with_a_wrong_clock_takes_nothing_from_anybody(context: Contex
     idle = submit(database, scale_job())
     with wrong_clock(wrong_s), database.write() as session:
         tasks = TaskRepository(session)
-        assert tasks.ring_quiet(QUIET_S) == []
-        assert JobRepository(session).ring_idle(QUIET_S) == []
-        assert WaitRepository(session).ring_unserved(QUIET_S) == []
+        assert tasks.notify_quiet(QUIET_S) == []
+        assert JobRepository(session).notify_idle(QUIET_S) == []
+        assert WaitRepository(session).notify_unserved(QUIET_S) == []
         assert OutboxRepository(session).take_overdue("warpsmith.advance", QUIET_S) == []
         CompilationRepository(session).prune()
         claimed = tasks.claim_next(device_queue(DEVICE.device_class), context.worker_id, lease_s=20)

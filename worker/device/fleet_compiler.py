@@ -36,7 +36,7 @@ LATE_S = 10.0
 LATE_RATIO, SOON_S = 5.0, 1.0
 """After the first deliveries: limit as a multiple of the longest one, but at least these seconds."""
 
-Ring = Callable[[str, str, str], object]
+Notify = Callable[[str, str, str], object]
 
 log = logging.getLogger(__name__)
 
@@ -67,11 +67,11 @@ class FleetCompiler:
         here: compiler of this machine.
         width: number of kernels that `here` compiles concurrently.
         device: device for which these kernels are compiled.
-        ring: sends a message (name, queue, subject), which may be lost.
+        notify: sends a message (name, queue, subject), which may be lost.
     """
 
     def __init__(
-        self, here: CompilerPort, width: int, device: DeviceInfo, database: Database, ring: Ring
+        self, here: CompilerPort, width: int, device: DeviceInfo, database: Database, notify: Notify
     ) -> None:
         self.helped = 0
         """Number of kernels that compile nodes have compiled."""
@@ -79,7 +79,7 @@ class FleetCompiler:
         self._width = width
         self._queue = compile_queue(device)
         self._database = database
-        self._ring = ring
+        self._notify = notify
         self._orders: dict[str, _Order] = {}
         self._busy = 0
         self._longest_s: float | None = None
@@ -165,7 +165,7 @@ class FleetCompiler:
         for order in fresh:
             order.announced = True
         for key in asked:
-            self._ring(COMPILE, self._queue, key)
+            self._notify(COMPILE, self._queue, key)
 
     def _collect(self) -> None:
         # Kernels submitted since then are not in the database yet and are not lost.

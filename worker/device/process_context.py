@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from db.engine import Database, open_database
 from db.identifiers import new_id
-from db.queue.broker import Bell
+from db.queue.broker import Notifier
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.errors import Unavailable
 from warpsmith.settings import Settings, settings
@@ -20,11 +20,11 @@ from worker.device.pool_environment import POOL_DEVICE, WORKER_ID
 
 @dataclass
 class Context:
-    """Settings, database, bell, the device if this pool has one, and seeds of jobs on it."""
+    """Settings, database, notifier, the device if this pool has one, and seeds of jobs on it."""
 
     settings: Settings
     database: Database
-    bell: Bell
+    notifier: Notifier
     worker_id: str = field(default_factory=new_id)
     setup: DeviceSetup | None = None
     seeds: JobSeeds = field(default_factory=JobSeeds)
@@ -58,23 +58,23 @@ def context() -> Context:
 
 def _make() -> Context:
     current = settings()
-    database, bell = open_database(current), Bell(current)
+    database, notifier = open_database(current), Notifier(current)
     return Context(
         settings=current,
         database=database,
-        bell=bell,
+        notifier=notifier,
         worker_id=os.environ.get(WORKER_ID) or new_id(),
-        setup=_setup(current, database, bell),
+        setup=_setup(current, database, notifier),
     )
 
 
-def _setup(current: Settings, database: Database, bell: Bell) -> DeviceSetup | None:
+def _setup(current: Settings, database: Database, notifier: Notifier) -> DeviceSetup | None:
     found = os.environ.get(POOL_DEVICE)
     if not found:
         return None
     device = DeviceInfo.model_validate_json(found)
 
     def fleet(here: CompilerPort, width: int) -> FleetCompiler:
-        return FleetCompiler(here, width, device, database, bell.ring)
+        return FleetCompiler(here, width, device, database, notifier.notify)
 
     return open_setup(current, device, fleet)

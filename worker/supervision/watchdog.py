@@ -6,7 +6,7 @@ import time
 from sqlalchemy.exc import DBAPIError
 
 from db.engine import Database
-from db.queue.broker import Bell
+from db.queue.broker import Notifier
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from worker.supervision.supervisor import Supervisor
@@ -30,9 +30,9 @@ class Watchdog:
     neither may stop the fleet.
     """
 
-    def __init__(self, pools: Supervisor, bell: Bell, database: Database, worker_id: str) -> None:
+    def __init__(self, pools: Supervisor, notifier: Notifier, database: Database, worker_id: str) -> None:
         self._pools = pools
-        self._bell = bell
+        self._notifier = notifier
         self._database = database
         self._worker_id = worker_id
         now = time.monotonic()
@@ -70,7 +70,7 @@ class Watchdog:
             self._pools.retire(plan)
 
     def _listen(self) -> None:
-        answers = self._bell.answers()
+        answers = self._notifier.answers()
         now = time.monotonic()
         if answers != self._answers:
             self._answers, self._changed_at = answers, now

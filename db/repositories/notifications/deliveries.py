@@ -78,30 +78,30 @@ class DeliveryRepository:
         before = clock(self._session, -QUIET_S)
         query = (
             select(WebhookRow.id, WebhookRow.tenant)
-            .where(self._is_free(), or_(WebhookRow.rung_at.is_(None), WebhookRow.rung_at < before))
+            .where(self._is_free(), or_(WebhookRow.notified_at.is_(None), WebhookRow.notified_at < before))
             .where(or_(WebhookRow.ping, and_(self._may_send(), self._waiting())))
             .order_by(WebhookRow.next_attempt_at, WebhookRow.id)
             .limit(limit)
         )
         return [(webhook_id, tenant) for webhook_id, tenant in self._session.execute(query)]
 
-    def ring_due(self) -> Sequence[str]:
+    def notify_due(self) -> Sequence[str]:
         """Send a message for each that is due, within the limit of each tenant."""
         at, busy = clock(self._session), Counter[str]()
-        held = or_(~self._is_free(), WebhookRow.rung_at >= clock(self._session, -QUIET_S))
+        held = or_(~self._is_free(), WebhookRow.notified_at >= clock(self._session, -QUIET_S))
         for tenant, count in self._session.execute(
             select(WebhookRow.tenant, func.count()).where(held).group_by(WebhookRow.tenant)
         ):
             busy[tenant] = count
-        rung = []
+        notified = []
         for webhook_id, tenant in self.due():
             if busy[tenant] < AT_ONCE:
                 busy[tenant] += 1
-                rung.append(webhook_id)
-        for webhook_id in rung:
+                notified.append(webhook_id)
+        for webhook_id in notified:
             OutboxRepository(self._session).add(DELIVER, WEBHOOK_QUEUE, webhook_id)
-        self._session.execute(update(WebhookRow).where(WebhookRow.id.in_(rung)).values(rung_at=at))
-        return rung
+        self._session.execute(update(WebhookRow).where(WebhookRow.id.in_(notified)).values(notified_at=at))
+        return notified
 
     def claim(self, webhook_id: str) -> Claim | None:
         """Take a webhook; None if it has nothing to do, or another process has it."""
@@ -251,4 +251,4 @@ class DeliveryRepository:
         )
 
 
-_FREE: dict[str, Any] = {"lease_token": None, "leased_until": None, "rung_at": None}
+_FREE: dict[str, Any] = {"lease_token": None, "leased_until": None, "notified_at": None}

@@ -81,7 +81,7 @@ class WebhookRepository:
             failures=0,
             failing_since=None,
             next_attempt_at=clock(self._session),
-            rung_at=None,
+            notified_at=None,
         )
 
     def ping(self, webhook_id: str) -> WebhookRow:
@@ -90,7 +90,7 @@ class WebhookRepository:
         Raises:
             NotFound: the tenant has no such webhook.
         """
-        return self._change(webhook_id, ping=True, rung_at=None)
+        return self._change(webhook_id, ping=True, notified_at=None)
 
     def _change(self, webhook_id: str, **values: object) -> WebhookRow:
         self._session.execute(update(WebhookRow).where(WebhookRow.id == webhook_id).values(**values))

@@ -1,6 +1,6 @@
 """Keeps the fleet running beside the pools: relay, sweeper, heartbeat.
 
-Any number of stewards may run at once; each does the work that it finds undone.
+Any number of these loops may run at once; each does the work that it finds undone.
 """
 
 import logging
@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlalchemy.exc import DBAPIError
 
 from db.engine import Database
-from db.queue.broker import Bell, relay
+from db.queue.broker import Notifier, relay
 from db.repositories.device_waits import WaitRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.notifications.deliveries import DeliveryRepository
@@ -32,13 +32,13 @@ CATCH_UP_S = 60.0
 log = logging.getLogger(__name__)
 
 
-class Steward:
+class MaintenanceLoop:
     """Call `tick` often; each duty runs when it is due."""
 
-    def __init__(self, settings: Settings, database: Database, bell: Bell, worker_id: str) -> None:
+    def __init__(self, settings: Settings, database: Database, notifier: Notifier, worker_id: str) -> None:
         self._settings = settings
         self._database = database
-        self._bell = bell
+        self._notifier = notifier
         self._worker_id = worker_id
         self.draining = False
         """True if an operator has told this worker to stop."""
@@ -48,7 +48,7 @@ class Steward:
             self.relay: (0.0, RELAY_S),
             self.sweep: (0.0, settings.sweep_s),
             self.heartbeat: (0.0, settings.renew_s),
-            self.ring_webhooks: (0.0, WEBHOOK_S),
+            self.notify_webhooks: (0.0, WEBHOOK_S),
             self.catch_up: (0.0, CATCH_UP_S),
             self.prune: (time.monotonic() + PRUNE_S, PRUNE_S),
         }
@@ -66,15 +66,15 @@ class Steward:
 
     def relay(self) -> int:
         """Publish waiting messages of the outbox."""
-        return relay(self._database, self._bell)
+        return relay(self._database, self._notifier)
 
     def sweep(self) -> None:
         """Take back expired leases, and send messages again for forgotten work."""
         with self._database.write() as session:
             expired = TaskRepository(session).expire(self._settings.max_attempts)
-            quiet = TaskRepository(session).ring_quiet(QUIET_S)
-            idle = JobRepository(session).ring_idle(QUIET_S)
-            unserved = WaitRepository(session).ring_unserved(QUIET_S)
+            quiet = TaskRepository(session).notify_quiet(QUIET_S)
+            idle = JobRepository(session).notify_idle(QUIET_S)
+            unserved = WaitRepository(session).notify_unserved(QUIET_S)
         if expired or quiet or idle or unserved:
             words = "swept: %d leases, %d quiet tasks, %d idle jobs, %d that no worker can serve"
             log.info(words, len(expired), len(quiet), len(idle), len(unserved))
@@ -86,7 +86,7 @@ class Steward:
             workers.heartbeat(self._worker_id)
             self.draining = workers.is_stopping(self._worker_id)
 
-    def ring_webhooks(self) -> None:
+    def notify_webhooks(self) -> None:
         """Send messages for webhooks that have something to send."""
         with self._database.read() as session:
             deliveries = DeliveryRepository(session)
@@ -94,7 +94,7 @@ class Steward:
             due = self.has_webhooks and deliveries.due(1)
         if due:
             with self._database.write() as session:
-                DeliveryRepository(session).ring_due()
+                DeliveryRepository(session).notify_due()
 
     def catch_up(self) -> None:
         """Move webhooks that have nothing to send on."""
@@ -116,10 +116,10 @@ class Steward:
                 if row.id != self._worker_id and not _runs(row.pid):
                     TaskRepository(session).expire_of(row.id, self._settings.max_attempts)
                     workers.stop(row.id)
-            TaskRepository(session).ring_quiet(0.0)
-            JobRepository(session).ring_idle(0.0)
-            JobRepository(session).ring_unpinned(backends)
-            WaitRepository(session).ring_unserved(0.0)
+            TaskRepository(session).notify_quiet(0.0)
+            JobRepository(session).notify_idle(0.0)
+            JobRepository(session).notify_unpinned(backends)
+            WaitRepository(session).notify_unserved(0.0)
             DeliveryRepository(session).go_on_after_restore()
 
     def end(self) -> None:
