@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from fastapi import FastAPI
 
 from api.embedded_worker import EmbeddedWorker
-from api.live.hub import LOCAL_TICK_S, TICK_S, Hub
+from api.live.broadcaster import LOCAL_TICK_S, TICK_S, Broadcaster
 from api.live.shared_polls import Polls, Shared
 from api.pages import routes
 from api.pages.problem_pages import CompressedPages, ProblemPages
@@ -60,7 +60,7 @@ def create_app(
         database, notifier = open_database(chosen), Notifier(chosen)
         app.state.settings, app.state.database, app.state.notifier = chosen, database, notifier
         app.state.polls = Polls()
-        app.state.hub = Hub(database, TICK_S if database.is_server else LOCAL_TICK_S)
+        app.state.broadcaster = Broadcaster(database, TICK_S if database.is_server else LOCAL_TICK_S)
         app.state.readiness = Shared[Health]()
         app.state.slots = asyncio.Semaphore(SLOTS)
         worker = EmbeddedWorker() if embedded else None
@@ -72,7 +72,7 @@ def create_app(
                     await opened.enter_async_context(part.open())
                 yield
         finally:
-            app.state.hub.close()
+            app.state.broadcaster.close()
             if worker is not None:
                 worker.stop()
             notifier.close()

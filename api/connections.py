@@ -64,8 +64,8 @@ class StreamingServer(uvicorn.Server):
         """Stop, after the requests that are being served."""
         application: Any = self.config.app
         # It has none if it could not start.
-        if hasattr(application.state, "hub"):
-            application.state.hub.close()
+        if hasattr(application.state, "broadcaster"):
+            application.state.broadcaster.close()
         await super().shutdown(sockets)
 
 

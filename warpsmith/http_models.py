@@ -93,7 +93,7 @@ class EventView(Frozen):
     at: datetime
     kind: str
     """`state`: the job changed its state; `candidate`: a template was made, or changed its state; `settled`:
-    the search of a template proposes nothing more; `task`: a task was ended, given back or parked;
+    the search of a template proposes nothing more; `task`: a task was ended, given back or deferred;
     `agent_request`: a question waits for an answer."""
     data: dict[str, str | int | float | bool | None]
 

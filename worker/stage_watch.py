@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from db.engine import Database
 from db.repositories.device_waits import WaitRepository
 from warpsmith.processes.stop_children import recall
-from warpsmith.system.whereabouts import HERE
+from warpsmith.system.progress_marker import PROGRESS
 
 LOOK_S = 0.5
 TELL_S = 2.0
@@ -55,7 +55,7 @@ class StageWatch:
         self._since, self._logged = time.monotonic(), ""
 
     def __enter__(self) -> "StageWatch":
-        HERE.moved()
+        PROGRESS.moved()
         self._thread.start()
         return self
 
@@ -66,12 +66,12 @@ class StageWatch:
         self._thread.join()
 
     def _watch(self) -> None:
-        words = HERE.words
+        words = PROGRESS.words
         while not self._ended.wait(min(LOOK_S, self._limit_s / 2)):
-            if HERE.words != words:
-                words, self._since = HERE.words, time.monotonic()
+            if PROGRESS.words != words:
+                words, self._since = PROGRESS.words, time.monotonic()
             self._tell(words)
-            if HERE.still_s() > self._limit_s:
+            if PROGRESS.still_s() > self._limit_s:
                 self._end(words)
                 return
 

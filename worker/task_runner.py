@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from db.queue.broker import relay
 from db.queue.lease import Lease
 from db.repositories.events import EventRepository
-from db.repositories.fair_turns import Soon
+from db.repositories.fair_turns import Yield
 from db.repositories.outbox import OutboxRepository
 from db.repositories.tasks import DATABASE_AWAY, TaskRepository
 from db.repositories.workers import WorkerRepository
@@ -22,8 +22,8 @@ from warpsmith.domain.state import TaskKind
 from warpsmith.errors import ChildDied, DeviceSick, InvalidInput, LeaseLost, Unavailable
 from warpsmith.logs import about
 from warpsmith.processes.stop_children import recall, resume
+from warpsmith.system.progress_marker import PROGRESS
 from warpsmith.system.tracing import job_span
-from warpsmith.system.whereabouts import HERE
 from warpsmith.tuning.tasks import SliceResult
 from worker.advance import advance
 from worker.device.device_wait import Stopping
@@ -32,7 +32,7 @@ from worker.stage_watch import StageWatch
 from worker.works.agent_step import agent_step
 from worker.works.baseline import baseline
 from worker.works.check_cases import check_cases
-from worker.works.outcome import Done, Parked
+from worker.works.outcome import Deferred, Done
 from worker.works.profile import profile
 from worker.works.search_slice import search_slice
 from worker.works.tool import tool
@@ -49,8 +49,8 @@ STALLED_STATUS = 70
 
 log = logging.getLogger(__name__)
 
-Claimed = TaskRow | Soon | None
-Worker = Callable[[Context, TaskRow, Lease], Done | Parked]
+Claimed = TaskRow | Yield | None
+Worker = Callable[[Context, TaskRow, Lease], Done | Deferred]
 
 WORK: dict[TaskKind, Worker] = {
     TaskKind.BASELINE: baseline,
@@ -83,7 +83,7 @@ def run_next(context: Context, queue: str) -> bool:
     deadline = time.monotonic() + PATIENCE_S
     while True:
         found = _claim_next(context, queue, PATIENCE_S if time.monotonic() < deadline else 0.0)
-        if not isinstance(found, Soon):
+        if not isinstance(found, Yield):
             return _run(context, found)
         time.sleep(LOOK_AGAIN_S)
 
@@ -128,7 +128,7 @@ def _run(context: Context, row: Claimed) -> bool:
     return True
 
 
-def _describe(span: Span, outcome: Done | Parked | Failure) -> None:
+def _describe(span: Span, outcome: Done | Deferred | Failure) -> None:
     """Record the outcome of an attempt in its span."""
     if isinstance(outcome, Failure):
         span.set_status(StatusCode.ERROR, outcome.cause)
@@ -166,7 +166,7 @@ def _claim(context: Context, claim: Callable[[TaskRepository, str, float], Claim
         return claim(TaskRepository(session), context.worker_id, context.settings.lease_s)
 
 
-def _attempt(context: Context, row: TaskRow, lease: Lease) -> Done | Parked | Failure:
+def _attempt(context: Context, row: TaskRow, lease: Lease) -> Done | Deferred | Failure:
     try:
         return WORK[row.kind](context, row, lease)
     except LeaseLost:
@@ -191,13 +191,13 @@ def _attempt(context: Context, row: TaskRow, lease: Lease) -> Done | Parked | Fa
         return Failure("error", f"{type(exc).__name__}: {exc}")
 
 
-def _watched(context: Context, row: TaskRow, lease: Lease, watch: StageWatch) -> Done | Parked | Failure:
+def _watched(context: Context, row: TaskRow, lease: Lease, watch: StageWatch) -> Done | Deferred | Failure:
     """The outcome of an attempt; a failure if it was ended for standing still.
 
     Raises:
         LeaseLost: another worker has the task, or its job has ended.
     """
-    HERE.at(row.kind.value)
+    PROGRESS.at(row.kind.value)
     try:
         outcome = _attempt(context, row, lease)
     except LeaseLost:
@@ -225,7 +225,7 @@ def _quarantine(context: Context, words: str) -> None:
         WorkerRepository(session).put_aside(context.worker_id, device, words)
 
 
-def _store_patiently(context: Context, row: TaskRow, token: str, outcome: Done | Parked | Failure) -> None:
+def _store_patiently(context: Context, row: TaskRow, token: str, outcome: Done | Deferred | Failure) -> None:
     """Store a result, and wait for an unavailable database as long as the lease allows."""
     deadline = time.monotonic() + context.settings.lease_s
     while True:
@@ -239,7 +239,7 @@ def _store_patiently(context: Context, row: TaskRow, token: str, outcome: Done |
             time.sleep(STORE_AGAIN_S)
 
 
-def _store(context: Context, row: TaskRow, token: str, outcome: Done | Parked | Failure) -> None:
+def _store(context: Context, row: TaskRow, token: str, outcome: Done | Deferred | Failure) -> None:
     with context.database.write() as session:
         tasks = TaskRepository(session)
         if isinstance(outcome, Failure):
@@ -252,12 +252,12 @@ def _store(context: Context, row: TaskRow, token: str, outcome: Done | Parked | 
                 final=outcome.final,
             )
             _tell(session, row, state.value, f"{outcome.cause}: {outcome.detail}")
-        elif isinstance(outcome, Parked):
+        elif isinstance(outcome, Deferred):
             until = outcome.post(session)
             if until is None:
                 tasks.give_back(context.worker_id, token)
             else:
-                tasks.park(row.id, token, until)
+                tasks.defer(row.id, token, until)
                 _tell(session, row, "queued", "waiting for an answer from outside")
         elif outcome.result is None:
             if not tasks.give_back(context.worker_id, token):

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from agents.questions.functions import FunctionCall
 from agents.questions.prompting import Message
 from warpsmith.extras import naming_extras
-from warpsmith.system.whereabouts import HERE
+from warpsmith.system.progress_marker import PROGRESS
 
 GRACE_S = 0.5
 """Seconds after which a call is ended that exceeded the client's own deadline."""
@@ -147,7 +147,7 @@ class OpenAITransport:
         The deadline covers the whole call. The client's own timeout covers each read only, and a server that
         sends a space now and then never exceeds that.
         """
-        HERE.moved()
+        PROGRESS.moved()
         sent = self._threads.submit(self._complete, call)
         try:
             return sent.result(call.timeout_s + GRACE_S)

@@ -1,1 +1,1 @@
-"""State that long polls and streams share: the hub of watched jobs and one poll for all who wait."""
+"""State that long polls and streams share: the broadcaster of events and one poll for all who wait."""

@@ -4,7 +4,7 @@ import time
 
 from starlette.concurrency import run_in_threadpool
 
-from api.live.hub import Hub
+from api.live.broadcaster import Broadcaster
 from api.live.shared_polls import Poll
 from db.engine import Database
 from db.tables import DEFAULT_TENANT
@@ -17,7 +17,12 @@ LONGEST_WAIT_S = 60.0
 
 
 async def changed_status(
-    hub: Hub, database: Database, job_id: str, found: Poll, if_none_match: str | None, wait_s: float
+    broadcaster: Broadcaster,
+    database: Database,
+    job_id: str,
+    found: Poll,
+    if_none_match: str | None,
+    wait_s: float,
 ) -> Poll:
     """The status of a job that has not ended, when it is another than the client's; or after the wait.
 
@@ -27,19 +32,19 @@ async def changed_status(
     """
     if if_none_match is not None and not found.is_known(if_none_match):
         return found
-    hub.require_room()
-    with hub.watch(database.tenant or DEFAULT_TENANT, job_id) as watch:
-        watch.knows(job_id, found.etag)
+    broadcaster.require_room()
+    with broadcaster.subscribe(database.tenant or DEFAULT_TENANT, job_id) as subscription:
+        subscription.knows(job_id, found.etag)
         until_s = time.monotonic() + wait_s
-        while not hub.closed and (left_s := until_s - time.monotonic()) > 0:
-            _, statuses = await watch.news(left_s)
+        while not broadcaster.closed and (left_s := until_s - time.monotonic()) > 0:
+            _, statuses = await subscription.news(left_s)
             if statuses:
                 return statuses[-1]
     return found
 
 
 async def event_page(
-    hub: Hub, database: Database, job_id: str, after: int, limit: int, wait_s: float
+    broadcaster: Broadcaster, database: Database, job_id: str, after: int, limit: int, wait_s: float
 ) -> EventPage:
     """Events of a job, when there are some, or it has ended; or after the wait.
 
@@ -50,15 +55,15 @@ async def event_page(
     if page.items or ended or wait_s <= 0:
         return page
     until_s = time.monotonic() + wait_s
-    hub.require_room()
-    with hub.watch(database.tenant or DEFAULT_TENANT, job_id) as watch:
-        await watch.joined()
+    broadcaster.require_room()
+    with broadcaster.subscribe(database.tenant or DEFAULT_TENANT, job_id) as subscription:
+        await subscription.joined()
         while True:
             page, ended = await run_in_threadpool(_page, database, job_id, after, limit)
             left_s = until_s - time.monotonic()
-            if page.items or ended or hub.closed or left_s <= 0:
+            if page.items or ended or broadcaster.closed or left_s <= 0:
                 return page
-            await watch.news(left_s)
+            await subscription.news(left_s)
 
 
 def _page(database: Database, job_id: str, after: int, limit: int) -> tuple[EventPage, bool]:

@@ -10,7 +10,7 @@ from typing import Annotated, cast
 from fastapi import Depends, Path, Request
 from sqlalchemy.orm import Session
 
-from api.live.hub import Hub
+from api.live.broadcaster import Broadcaster
 from api.live.shared_polls import Polls
 from api.requests.auth import CurrentCaller
 from db.engine import Database
@@ -40,9 +40,9 @@ async def get_notifier(request: Request) -> Notifier:
     return cast(Notifier, request.app.state.notifier)
 
 
-async def get_hub(request: Request) -> Hub:
-    """What tells of jobs as it happens."""
-    return cast(Hub, request.app.state.hub)
+async def get_broadcaster(request: Request) -> Broadcaster:
+    """The publisher of events and statuses of jobs to waiting clients."""
+    return cast(Broadcaster, request.app.state.broadcaster)
 
 
 async def get_polls(request: Request) -> Polls:
@@ -78,7 +78,7 @@ CurrentDatabase = Annotated[Database, Depends(get_database)]
 """The default database of routes, which hides the rows of other tenants."""
 FleetDatabase = Annotated[Database, Depends(get_fleet_database)]
 CurrentPolls = Annotated[Polls, Depends(get_polls)]
-CurrentHub = Annotated[Hub, Depends(get_hub)]
+CurrentBroadcaster = Annotated[Broadcaster, Depends(get_broadcaster)]
 CurrentNotifier = Annotated[Notifier, Depends(get_notifier)]
 # The scope matters: code after `yield` must run before the reply is sent.
 ReadSession = Annotated[Session, Depends(read_session, scope="function")]

@@ -13,11 +13,11 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.concurrency import run_in_threadpool
 
-from api.live.hub import LIMIT, Hub, Watch
+from api.live.broadcaster import LIMIT, Broadcaster, Subscription
 from api.live.shared_polls import Poll, Polls
 from api.requests.auth import CurrentCaller, allow
 from api.requests.problems import responses
-from api.routes.dependencies import CurrentDatabase, CurrentHub, CurrentPolls, JobId
+from api.routes.dependencies import CurrentBroadcaster, CurrentDatabase, CurrentPolls, JobId
 from db.api_keys import Scope
 from db.engine import Database
 from db.event_cursor import Cursor
@@ -74,7 +74,7 @@ async def job_stream(
     caller: CurrentCaller,
     database: CurrentDatabase,
     polls: CurrentPolls,
-    hub: CurrentHub,
+    broadcaster: CurrentBroadcaster,
     last: LastEventId = None,
     after: After = None,
 ) -> Response:
@@ -85,7 +85,7 @@ async def job_stream(
     `GET /v1/jobs/{id}/events`, from the first one on, with their ids; none is missed or told twice by who
     comes again with `Last-Event-ID`, to this process or another.
     """
-    hub.require_room()
+    broadcaster.require_room()
     status = await polls.status(database, job_id)
     known = _known(last, after)
     since = await run_in_threadpool(_place, database, known)
@@ -93,7 +93,11 @@ async def job_stream(
         left = await run_in_threadpool(_behind, database, since, job_id)
         if not left:
             return Response(status_code=204)
-    return _answer(_Stream(hub, hub.watch(caller.tenant, job_id), database, polls, since, job_id, status))
+    return _answer(
+        _Stream(
+            broadcaster, broadcaster.subscribe(caller.tenant, job_id), database, polls, since, job_id, status
+        )
+    )
 
 
 @router.get(
@@ -106,7 +110,7 @@ async def stream(
     caller: CurrentCaller,
     database: CurrentDatabase,
     polls: CurrentPolls,
-    hub: CurrentHub,
+    broadcaster: CurrentBroadcaster,
     last: LastEventId = None,
     after: After = None,
 ) -> Response:
@@ -114,27 +118,27 @@ async def stream(
 
     Events named `status` hold the status of a job that changed; the others are those of the jobs' events.
     """
-    hub.require_room()
+    broadcaster.require_room()
     known = _known(last, after)
     since = await run_in_threadpool(_end if known is None else _place, database, known)
-    return _answer(_Stream(hub, hub.watch(caller.tenant), database, polls, since))
+    return _answer(_Stream(broadcaster, broadcaster.subscribe(caller.tenant), database, polls, since))
 
 
 class _Stream:
-    """One stream: what was there before its client came, then what happens."""
+    """Stream of one client: events from before it came, then new ones as they are published."""
 
     def __init__(
         self,
-        hub: Hub,
-        watch: AbstractContextManager[Watch],
+        broadcaster: Broadcaster,
+        subscription: AbstractContextManager[Subscription],
         database: Database,
         polls: Polls,
         since: Cursor,
         job_id: str | None = None,
         status: Poll | None = None,
     ) -> None:
-        self._hub = hub
-        self._watching = watch
+        self._broadcaster = broadcaster
+        self._subscribed = subscription
         self._database = database
         self._polls = polls
         self._since = since
@@ -151,20 +155,22 @@ class _Stream:
 
     async def _frames(self) -> AsyncIterator[bytes]:
         until_s = time.monotonic() + LIFETIME_S
-        with self._watching as watch:
+        with self._subscribed as subscription:
             yield f"retry: {RETRY_MS}\n\n".encode()
             if self._status is not None and self._job_id is not None:
-                watch.knows(self._job_id, self._status.etag)
+                subscription.knows(self._job_id, self._status.etag)
                 yield _status_frame(self._status)
-            await watch.joined()
+            await subscription.joined()
             ended = False
             while found := await run_in_threadpool(_behind, self._database, self._since, self._job_id):
                 ended = ended or self._ends(found)
-                # The hub may have begun behind them, and then tells nothing of these jobs.
+                # The broadcaster may have begun behind them, and then tells nothing of these jobs.
                 statuses = [] if self._job_id is not None else await self._statuses(found)
                 yield b"".join(map(_status_frame, statuses)) + self._event_frames(found)
-            while not (ended or self._hub.closed or watch.overrun or time.monotonic() > until_s):
-                events, statuses = await watch.news(HEARTBEAT_S)
+            while not (
+                ended or self._broadcaster.closed or subscription.overrun or time.monotonic() > until_s
+            ):
+                events, statuses = await subscription.news(HEARTBEAT_S)
                 fresh = [e for e in events if e.at > self._since]
                 if self._ends(fresh):
                     ended = True

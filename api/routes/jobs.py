@@ -12,8 +12,8 @@ from api.requests.problems import Conflict, responses
 from api.requests.query_names import JobsAskedFor
 from api.routes.admission import admit, admit_caller
 from api.routes.dependencies import (
+    CurrentBroadcaster,
     CurrentDatabase,
-    CurrentHub,
     CurrentNotifier,
     CurrentPolls,
     CurrentSettings,
@@ -139,7 +139,7 @@ async def status(
     job_id: JobId,
     database: CurrentDatabase,
     polls: CurrentPolls,
-    hub: CurrentHub,
+    broadcaster: CurrentBroadcaster,
     wait: Wait = 0,
     if_none_match: Annotated[
         str | None,
@@ -157,7 +157,7 @@ async def status(
     """
     found = await polls.status(database, job_id)
     if wait > 0 and found.retry_after_s is not None:
-        found = await news.changed_status(hub, database, job_id, found, if_none_match, wait)
+        found = await news.changed_status(broadcaster, database, job_id, found, if_none_match, wait)
     if found.is_known(if_none_match):
         return Response(status_code=304, headers=found.headers())
     return Response(found.body, media_type="application/json", headers=found.headers())
@@ -184,7 +184,7 @@ def trials(
 async def events(
     job_id: JobId,
     database: CurrentDatabase,
-    hub: CurrentHub,
+    broadcaster: CurrentBroadcaster,
     after: Annotated[int, Query(ge=0, le=2**31 - 1, description="Id of the last event that arrived.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     wait: Wait = 0,
@@ -193,7 +193,7 @@ async def events(
 
     With `wait` the response comes when there are some, or the job has ended; after that time at the latest.
     """
-    return await news.event_page(hub, database, job_id, after, limit, wait)
+    return await news.event_page(broadcaster, database, job_id, after, limit, wait)
 
 
 @router.get("/{job_id}/candidates", dependencies=allow(Scope.READ), responses=responses(404, 422))

@@ -23,8 +23,8 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Soon:
-    """Nothing should be taken now: a started job is about to continue."""
+class Yield:
+    """Yields the device to a started job that is about to continue: nothing should be taken now."""
 
 
 class Turns:
@@ -37,7 +37,7 @@ class Turns:
         """The next task of a queue; None if none waits.
 
         The tenant that was served longest ago comes first. Its tasks are ordered by: lost attempts, higher
-        priority, started jobs, longer wait (of the job if it has not started). Parked tasks are left alone.
+        priority, started jobs, longer wait (of the job if it has not started). Deferred tasks are left alone.
         Any number of workers may call this at once; each gets a different task.
         """
         notified = TaskRow.notified_at <= clock(self._session)

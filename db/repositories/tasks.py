@@ -11,7 +11,7 @@ from db.engine import clock, now
 from db.identifiers import new_id
 from db.message_names import DEVICE_PREFIX, RUN_TASK
 from db.repositories.device_waits import WaitRepository
-from db.repositories.fair_turns import Soon, Turns
+from db.repositories.fair_turns import Turns, Yield
 from db.repositories.outbox import OutboxRepository
 from db.tables import JobRow, TaskRow
 from warpsmith.domain.state import TaskKind, TaskState
@@ -102,19 +102,19 @@ class TaskRepository:
 
     def claim_next(
         self, queue: str, worker: str, lease_s: float, patience_s: float = 0.0
-    ) -> TaskRow | Soon | None:
+    ) -> TaskRow | Yield | None:
         """Claim the next task of a queue; None if none waits. Concurrent workers get different tasks.
 
         Args:
             patience_s: seconds after its last task within which a started job may need the device again;
-                `Soon` is then returned instead of another job's first task.
+                `Yield` is then returned instead of another job's first task.
         """
         turns = Turns(self._session)
         turn = turns.next(queue)
         if turn is None:
             return None
         if patience_s and turn.begins and turns.is_being_decided(queue, turn.tenant, patience_s):
-            return Soon()
+            return Yield()
         return self.claim(turn.task_id, worker, lease_s)
 
     def queue_of(self, task_id: str) -> str | None:
@@ -205,7 +205,7 @@ class TaskRepository:
             self._notify_again(row, values)
         return len(rows)
 
-    def park(self, task_id: str, token: str, until: datetime) -> None:
+    def defer(self, task_id: str, token: str, until: datetime) -> None:
         """Let a task wait for an external event; it is queued again at the event, or at `until`.
 
         The attempt does not count.
@@ -223,7 +223,7 @@ class TaskRepository:
         self._fenced(task_id, token, values)
 
     def wake(self, task_id: str) -> None:
-        """Queue a parked task again because its event has occurred."""
+        """Queue a deferred task again because its event has occurred."""
         changed = self._session.execute(
             update(TaskRow)
             .where(TaskRow.id == task_id, TaskRow.state == TaskState.QUEUED)

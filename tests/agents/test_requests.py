@@ -81,7 +81,7 @@ def state_of(database: Database, job: str) -> JobState:
         return JobRepository(session).get(job).state
 
 
-def test_a_step_is_parked_until_its_answer_comes(worker: Context) -> None:
+def test_a_step_is_deferred_until_its_answer_comes(worker: Context) -> None:
     database = worker.database
     job = submit(database, external_job())
     handle_all(worker)
@@ -89,7 +89,7 @@ def test_a_step_is_parked_until_its_answer_comes(worker: Context) -> None:
     with database.write() as session:
         task = TaskRepository(session).get(request.task_id)
         assert (task.state, task.attempt, task.worker) == (TaskState.QUEUED, 0, "w")
-        assert TaskRepository(session).notify_quiet(0.0) == [], "a parked task is not lost"
+        assert TaskRepository(session).notify_quiet(0.0) == [], "a deferred task is not lost"
         assert JobRepository(session).notify_idle(0.0) == []
         assert request.id in JobRepository(session).get(job).detail
     with database.write() as session:

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from sqlalchemy import event
 
-from api.live.hub import Hub
+from api.live.broadcaster import Broadcaster
 from db.repositories.events import EventRepository
 from db.repositories.jobs import JobRepository
 from testbed.api_service import Service, bearer, service_settings, serving
@@ -204,10 +204,10 @@ def test_many_watchers_cost_one_statement_a_look(
 ) -> None:
     statements: list[str] = []
     after_looks: list[int] = []
-    look = Hub._look
+    look = Broadcaster._look
 
-    def counted(hub: Hub, *watched: set[str]) -> Any:
-        found = look(hub, *watched)
+    def counted(broadcaster: Broadcaster, *watched: set[str]) -> Any:
+        found = look(broadcaster, *watched)
         after_looks.append(len(statements))
         return found
 
@@ -215,7 +215,7 @@ def test_many_watchers_cost_one_statement_a_look(
         last = after_looks[-4:]
         return len(last) == 4 and all(b - a == 1 for a, b in pairwise(last))
 
-    monkeypatch.setattr(Hub, "_look", counted)
+    monkeypatch.setattr(Broadcaster, "_look", counted)
     with serving(service_settings(tmp_path, postgres_url), migrated=True) as service:
         job_id = new_job(service)
         with service.database.write() as session:

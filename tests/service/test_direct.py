@@ -7,7 +7,7 @@ import pytest
 
 from db.engine import Database
 from db.queue.broker import Notifier
-from db.repositories.fair_turns import Soon
+from db.repositories.fair_turns import Yield
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
@@ -157,7 +157,7 @@ def test_lost_work_comes_first(migrated_postgres: str) -> None:
         for _ in range(4):
             with database.write() as session:
                 row = TaskRepository(session).claim_next(queue_of(database, ids[0]), "w", 60)
-                assert not isinstance(row, Soon)
+                assert not isinstance(row, Yield)
                 order.append(None if row is None else row.id)
         assert order == [ids[2], ids[0], ids[1], None]
     finally:

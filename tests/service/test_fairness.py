@@ -83,17 +83,17 @@ def test_a_device_waits_for_the_decision_after_a_task(database: Database) -> Non
     assert offered(database, 30) == new, "nothing follows in a job that has ended"
 
 
-@pytest.mark.parametrize("why", ["asked long ago", "parked"])
+@pytest.mark.parametrize("why", ["asked long ago", "deferred"])
 def test_a_device_does_not_wait_for_a_model(database: Database, why: str) -> None:
     begun = add(database, "t")
     assert serve(database) == ("t", begun)
     new = add(database, "t")
     ask_an_agent(database, begun, ago_s=60 if why == "asked long ago" else 0)
-    if why == "parked":
+    if why == "deferred":
         with database.write() as session:
             row = TaskRepository(session).claim_next(AGENT_QUEUE, "w", 60)
             assert isinstance(row, TaskRow) and row.lease_token is not None
-            TaskRepository(session).park(row.id, row.lease_token, utc_now() + timedelta(hours=1))
+            TaskRepository(session).defer(row.id, row.lease_token, utc_now() + timedelta(hours=1))
     assert offered(database, 30) == new
 
 

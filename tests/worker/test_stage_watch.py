@@ -30,7 +30,7 @@ from warpsmith.sandbox import probe_devices
 from warpsmith.sandbox.hosts.halted_children import HaltedChildren
 from warpsmith.sandbox.transport.process import ChildProcess
 from warpsmith.settings import Settings
-from warpsmith.system.whereabouts import HERE, Whereabouts
+from warpsmith.system.progress_marker import PROGRESS, ProgressMarker
 from warpsmith.testing.jobs import scale_job
 from worker import brokerless, stage_watch, task_runner
 from worker.advance import advance
@@ -73,7 +73,7 @@ def test_a_stage_that_waits_for_ever_is_seen_ended_and_tried_again(
         attempts.append(row.attempt)
         if len(attempts) > 1:
             return verify(made, row, lease)
-        HERE.at(PLACE)
+        PROGRESS.at(PLACE)
         halted = HaltedChildren()
         halted.halt()
         seen = threading.Thread(target=lambda: comes_true(told, HANGS_S), daemon=True)
@@ -112,7 +112,7 @@ def test_an_attempt_that_nothing_ends_is_failed_and_its_process_ends(
     states: list[TaskState] = []
 
     def stuck(_context: Context, _row: TaskRow, _lease: Lease) -> Done:
-        HERE.at(PLACE)
+        PROGRESS.at(PLACE)
         assert released.wait(HANGS_S)
         return Done(None)
 
@@ -139,12 +139,12 @@ def test_an_attempt_that_nothing_ends_is_failed_and_its_process_ends(
 
 def test_what_moves_is_not_ended(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(made: Context, row: TaskRow, lease: Lease) -> Done:
-        for move in (HERE.moved, lambda: HERE.at("elsewhere")) * 4:
+        for move in (PROGRESS.moved, lambda: PROGRESS.at("elsewhere")) * 4:
             time.sleep(0.3)
             move()
-        with HERE.longer(60):
+        with PROGRESS.longer(60):
             time.sleep(2.5)
-        HERE.moved()
+        PROGRESS.moved()
         return verify(made, row, lease)
 
     stands(2.0, context)
@@ -180,7 +180,7 @@ def test_no_honest_step_takes_as_long_as_the_limit() -> None:
 
 
 def test_a_longer_step_ends_with_its_context() -> None:
-    place = Whereabouts()
+    place = ProgressMarker()
     time.sleep(0.01)
     before = place.still_s()
     assert before > 0

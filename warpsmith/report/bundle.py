@@ -20,7 +20,7 @@ from warpsmith.report.boxes import reproduce_rows, use_rows
 from warpsmith.report.dispatch_module import launcher_source
 from warpsmith.report.evidence import counter_rows, evidence_rows
 from warpsmith.report.formats import FILTERS
-from warpsmith.report.job_charts import SCRIPTS, STYLES, content_policy, kept_trials, part, safe_json
+from warpsmith.report.job_charts import SCRIPTS, STYLES, content_policy, part, recorded_trials, safe_json
 from warpsmith.report.parts import FOLDER as PARTS
 from warpsmith.report.progress_curve import progress_svg
 from warpsmith.report.shape_lookup import Lookup
@@ -92,7 +92,7 @@ def report_html(result: JobResult, trials: Sequence[TrialView] = ()) -> str:
     """The report as one self-contained HTML page."""
     verified = result.speedup if result.comparisons else None
     light, dark = HtmlFormatter(style="default"), HtmlFormatter(style="github-dark")
-    kept = kept_trials(trials)
+    kept = recorded_trials(trials)
     return (
         _environment()
         .get_template("report.html.jinja")

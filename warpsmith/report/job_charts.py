@@ -29,7 +29,7 @@ class ParameterColumn(Frozen):
     """Index in `values` for each trial; None if the trial's template lacks the parameter."""
 
 
-class KeptTrials(Frozen):
+class RecordedTrials(Frozen):
     """The trials of a file that no service stands behind."""
 
     points: TrialPoints
@@ -38,7 +38,7 @@ class KeptTrials(Frozen):
     parameters: tuple[ParameterColumn, ...]
 
 
-def kept_trials(trials: Sequence[TrialView]) -> KeptTrials:
+def recorded_trials(trials: Sequence[TrialView]) -> RecordedTrials:
     """Finished trials in the form that `charts.js` draws."""
     done = [t for t in trials if t.outcome is not None]
     why = [_words(t) for t in done]
@@ -56,7 +56,7 @@ def kept_trials(trials: Sequence[TrialView]) -> KeptTrials:
         rejections=tuple(RejectionWords(stage=stage, reason=reason) for stage, reason in index),
     )
     timed = bool(done) and all(t.at_s is not None for t in done)
-    return KeptTrials(points=points, timed=timed, parameters=tuple(_parameters(done)))
+    return RecordedTrials(points=points, timed=timed, parameters=tuple(_parameters(done)))
 
 
 def safe_json(value: Frozen) -> Markup:

@@ -17,7 +17,7 @@ from warpsmith.job_checks.all_findings import launch_warnings
 from warpsmith.job_checks.parameters import unmet_constraints
 from warpsmith.measure.protocol import other_cache, search_plan
 from warpsmith.measure.statistics import summarise
-from warpsmith.system.whereabouts import HERE
+from warpsmith.system.progress_marker import PROGRESS
 from warpsmith.tuning.checks.baseline_cases import (
     check_case,
     family_cases,
@@ -278,7 +278,7 @@ def _timed(
 
 def _refuse_overrun(session: DeviceSession, time_left: BaselineTime, index: int) -> None:
     """Begin a workload. Raises `InvalidInput` if those before it took longer than the whole job may."""
-    HERE.at(f"baseline: {session.job.workloads[index].key}")
+    PROGRESS.at(f"baseline: {session.job.workloads[index].key}")
     if index and time_left.is_over:
         count = len(session.job.workloads)
         words = f"the baseline of {index} of {count} workloads took longer; raise it, or list fewer workloads"

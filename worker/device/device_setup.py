@@ -17,17 +17,17 @@ from warpsmith.settings import Settings
 from warpsmith.tuning.ports import CompilerPort, Searcher
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.trials.lazy_searcher import LazySearcher
+from worker.device.cached_ceilings import CachedCeilings, host_clock_limits
+from worker.device.cached_references import MEMORY_SHARE, CachedReferences
 from worker.device.compile_cache import ArtifactStore, CachedCompiler
 from worker.device.device_lock import device_lock
 from worker.device.fleet_compiler import FleetCompiler
-from worker.device.kept_ceilings import KeptCeilings, host_clock_limits
-from worker.device.kept_references import MEMORY_SHARE, KeptReferences
 
 if TYPE_CHECKING:
     from warpsmith.sandbox import CompilePool
 
 KEEP_CEILINGS_S = 86400.0
-KEPT_REFERENCES_BYTES = 2 << 30
+CACHED_REFERENCES_BYTES = 2 << 30
 """Limit on expected outputs in memory, besides a share of the machine's."""
 ARTIFACT_BYTES = 1 << 30
 """Size of the folder of compiled kernels."""
@@ -201,7 +201,7 @@ class RealDeviceSetup(PortsSetup):
         kept = KeptChildren(KEEP_CHILDREN_S)
         runner = ReferenceRunner(memory_bytes=most or ReferenceRunner.memory_bytes, kept=kept)
         runner.warm()
-        share = min(KEPT_REFERENCES_BYTES, machine_memory() // MEMORY_SHARE)
+        share = min(CACHED_REFERENCES_BYTES, machine_memory() // MEMORY_SHARE)
         kept_there = KeptChildren(KEEP_ON_DEVICE_S)
         on_device = device_references(
             device, kept_there, runner.memory_bytes, settings.data_dir.absolute() / "cupy"
@@ -210,23 +210,23 @@ class RealDeviceSetup(PortsSetup):
             on_device.warm()
             self.compiling_ahead = on_device.compile_ahead()
             share //= 2  # of the outputs of each
-        reference = KeptReferences(runner, share)
+        reference = CachedReferences(runner, share)
         nvml = nvml_for(device)
         ports = SessionPorts(
             opener=opener,
-            compiler=_kept(helped or pool, settings),
+            compiler=_cached(helped or pool, settings),
             reference=reference,
             sanitizer=sanitizer_for(device, opener),
             conditions=nvml,
             energy=nvml,
-            ceilings=KeptCeilings(
+            ceilings=CachedCeilings(
                 settings.data_dir.absolute() / "ceilings",
                 device,
                 host_clock_limits if nvml is None else nvml.clock_limits,
                 KEEP_CEILINGS_S,
             ),
             counters=profiler_for(device, opener) if settings.ncu else None,
-            device_reference=None if on_device is None else KeptReferences(on_device, share),
+            device_reference=None if on_device is None else CachedReferences(on_device, share),
         )
         opener.warm()
         super().__init__(ports, lambda: 2 * (workers + (helped.slots() if helped else 0)))
@@ -248,7 +248,7 @@ def compile_pool(settings: Settings, workers: int) -> "CompilePool":
     return CompilePool(workers, settings.compile_timeout_s, settings.permitted_includes())
 
 
-def _kept(pool: CompilerPort, settings: Settings) -> CompilerPort:
+def _cached(pool: CompilerPort, settings: Settings) -> CompilerPort:
     folder = settings.artifact_dir or settings.data_dir / "artifacts"
     return CachedCompiler(pool, ArtifactStore(folder.absolute(), ARTIFACT_BYTES))
 

@@ -6,7 +6,7 @@ from db.queue.lease import Lease
 from db.repositories.device_waits import WaitRepository
 from db.tables import TaskRow
 from warpsmith.errors import LeaseLost
-from warpsmith.system.whereabouts import HERE
+from warpsmith.system.progress_marker import PROGRESS
 from worker.device.process_context import Context
 
 SAID_AFTER_S = 0.3
@@ -17,8 +17,8 @@ class Stopping(Exception):
     """This worker has to stop; the task goes back to its queue."""
 
 
-class Hold:
-    """A task's hold of the device. Implements `worker.device.device_setup.Holding`."""
+class WaitForDevice:
+    """Wait of a task for the device. Implements `worker.device.device_setup.Holding`."""
 
     def __init__(self, context: Context, row: TaskRow, lease: Lease) -> None:
         self._context = context
@@ -38,7 +38,7 @@ class Hold:
             raise LeaseLost(f"task {self._task_id}")
         if self._lease.stopping:
             raise Stopping
-        HERE.moved()  # towards its turn
+        PROGRESS.moved()  # towards its turn
         now = time.monotonic()
         self._began = now if self._began is None else self._began
         if words == self._said or now - self._began < SAID_AFTER_S:

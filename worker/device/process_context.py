@@ -12,9 +12,9 @@ from warpsmith.domain.device import DeviceInfo
 from warpsmith.errors import Unavailable
 from warpsmith.settings import Settings, settings
 from warpsmith.tuning.ports import CompilerPort
+from worker.device.cached_references import JobSeeds
 from worker.device.device_setup import DeviceSetup, open_setup
 from worker.device.fleet_compiler import FleetCompiler
-from worker.device.kept_references import JobSeeds
 from worker.device.pool_environment import POOL_DEVICE, WORKER_ID
 
 

@@ -20,20 +20,20 @@ from db.tables import TaskRow
 from db.views.earlier_lessons import earlier_lessons
 from db.views.snapshot import elapsed_s
 from db.views.step_facts import step_facts
-from warpsmith.system.whereabouts import HERE
+from warpsmith.system.progress_marker import PROGRESS
 from warpsmith.tuning.decisions.time_budget import search_s
 from warpsmith.tuning.step_facts import Earlier
 from warpsmith.tuning.tasks import StepPayload, StepResult
 from worker.device.process_context import Context
-from worker.works.outcome import Done, Parked
+from worker.works.outcome import Deferred, Done
 from worker.works.step_ports import JobPurse, StepMailbox
 
 STEP_SHARE = 0.5
 """Share of the seconds a job has left that one agent step may take."""
 
 
-def agent_step(context: Context, row: TaskRow, lease: Lease) -> Done | Parked:
-    """Ask an agent; a step that waits for an external answer is parked."""
+def agent_step(context: Context, row: TaskRow, lease: Lease) -> Done | Deferred:
+    """Ask an agent; a step that waits for an external answer is deferred."""
     payload = row.payload
     assert isinstance(payload, StepPayload)
     with context.database.read() as session:
@@ -41,7 +41,7 @@ def agent_step(context: Context, row: TaskRow, lease: Lease) -> Done | Parked:
         facts = step_facts(session, row.job_id, payload, earlier=earlier)
         elapsed = elapsed_s(session, JobRepository(session).get(row.job_id))
         best = CandidateRepository(session).best_objective(row.job_id)
-    HERE.at(f"{payload.role}: round {payload.round}")
+    PROGRESS.at(f"{payload.role}: round {payload.round}")
     asked = StepContext.of(facts, context.settings.permitted_includes())
     seconds = max(1.0, search_s(facts.job, facts.baseline, best, elapsed) * STEP_SHARE)
     purse = JobPurse(context.database, row.job_id)
@@ -50,7 +50,7 @@ def agent_step(context: Context, row: TaskRow, lease: Lease) -> Done | Parked:
         panel = Panel(context.settings, purse, mailbox, seconds, lease.alive)
         result = run_step(payload, asked, panel)
     except NotYet as exc:
-        return _parked(context, row, payload, exc.asked)
+        return _deferred(context, row, payload, exc.asked)
     if result.fallback and lease.stopping:
         return Done(None)
     result = result.model_copy(update={"earlier": tuple(e.job_id for e in earlier)})
@@ -63,10 +63,10 @@ def _earlier(context: Context, session: Session, job_id: str, payload: StepPaylo
     return earlier_lessons(session, job_id, payload, settings.shares_lessons) if settings.remembers else ()
 
 
-def _parked(context: Context, row: TaskRow, payload: StepPayload, question: Question) -> Parked:
+def _deferred(context: Context, row: TaskRow, payload: StepPayload, question: Question) -> Deferred:
     with context.database.read() as session:
         until = now(session) + timedelta(seconds=context.settings.agent_external_timeout_s)
-    return Parked(until, lambda session: _post(session, row, payload, question, until))
+    return Deferred(until, lambda session: _post(session, row, payload, question, until))
 
 
 def _record(session: Session, row: TaskRow, payload: StepPayload, result: StepResult, unbooked: Cost) -> None:

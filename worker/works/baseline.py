@@ -12,7 +12,7 @@ from warpsmith.tuning.objective import times_us
 from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.tuning.timing.hardware_counters import counters_of
 from worker.device.device_setup import open_session
-from worker.device.device_wait import Hold
+from worker.device.device_wait import WaitForDevice
 from worker.device.process_context import Context
 from worker.works.outcome import Done, job_of
 
@@ -27,7 +27,9 @@ def baseline(context: Context, row: TaskRow, lease: Lease) -> Done:
     except InvalidInput as exc:
         return Done(BaselineResult(device=info, refused=str(exc)))
     seed = context.seeds.of(row.job_id)
-    with open_session(context.device_setup(), job, Hold(context, row, lease), seed) as device_session:
+    with open_session(
+        context.device_setup(), job, WaitForDevice(context, row, lease), seed
+    ) as device_session:
         began = time.monotonic()
         result = measure_baseline(device_session)
         if not result.refused:

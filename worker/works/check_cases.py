@@ -5,7 +5,7 @@ from db.tables import TaskRow
 from warpsmith.tuning.checks.tester_cases import check_proposals
 from warpsmith.tuning.tasks import CasesPayload
 from worker.device.device_setup import open_session
-from worker.device.device_wait import Hold
+from worker.device.device_wait import WaitForDevice
 from worker.device.process_context import Context
 from worker.works.outcome import Done, baseline_of, job_of
 
@@ -16,5 +16,7 @@ def check_cases(context: Context, row: TaskRow, lease: Lease) -> Done:
     with context.database.read() as session:
         job, known = job_of(session, row), baseline_of(session, row)
     seed = context.seeds.of(row.job_id)
-    with open_session(context.device_setup(), job, Hold(context, row, lease), seed) as device_session:
+    with open_session(
+        context.device_setup(), job, WaitForDevice(context, row, lease), seed
+    ) as device_session:
         return Done(check_proposals(device_session, known, row.payload.cases))

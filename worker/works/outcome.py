@@ -27,12 +27,12 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Parked:
-    """The task waits for an external event."""
+class Deferred:
+    """Task that waits for an external event, until a time."""
 
     until: datetime
     post: Callable[[Session], datetime | None]
-    """Part of the transaction that parks the task; returns the end of the wait, None to continue at once."""
+    """Part of the transaction that defers the task; returns the end of the wait, None to continue at once."""
 
 
 def job_of(session: Session, row: TaskRow) -> Job:

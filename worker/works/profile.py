@@ -8,7 +8,7 @@ from warpsmith.tuning.analysis.search_facts import best_of
 from warpsmith.tuning.tasks import ProfilePayload, ProfileResult
 from warpsmith.tuning.timing.hardware_counters import counters_of
 from worker.device.device_setup import open_session
-from worker.device.device_wait import Hold
+from worker.device.device_wait import WaitForDevice
 from worker.device.process_context import Context
 from worker.works.outcome import Done, job_of
 
@@ -23,5 +23,5 @@ def profile(context: Context, row: TaskRow, lease: Lease) -> Done:
     best = best_of([(t.configuration, t.outcome) for t in finished if t.outcome is not None])
     if best is None:
         return Done(ProfileResult())
-    with open_session(context.device_setup(), job, Hold(context, row, lease)) as device_session:
+    with open_session(context.device_setup(), job, WaitForDevice(context, row, lease)) as device_session:
         return Done(ProfileResult(counters=counters_of(device_session, template, best[0])))

@@ -24,7 +24,7 @@ from warpsmith.tuning.ports import Searcher
 from warpsmith.tuning.tasks import JobBaseline, SlicePayload, SliceResult
 from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice
 from worker.device.device_setup import Search, open_session
-from worker.device.device_wait import Hold
+from worker.device.device_wait import WaitForDevice
 from worker.device.process_context import Context
 from worker.works.earlier_winners import earlier_starts
 from worker.works.outcome import Done, baseline_of, job_of
@@ -137,7 +137,7 @@ def _run(context: Context, row: TaskRow, lease: Lease, known: _Known, searcher: 
         include_dirs=context.settings.permitted_includes(),
     )
     seed = context.seeds.of(row.job_id)
-    with open_session(setup, known.job, Hold(context, row, lease), seed) as device_session:
+    with open_session(setup, known.job, WaitForDevice(context, row, lease), seed) as device_session:
         sink = DatabaseSink(context.database, lease, row.job_id, known.candidate.id, payload.shared)
         try:
             return run_slice(

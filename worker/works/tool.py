@@ -14,7 +14,7 @@ from warpsmith.tuning.tasks import Counters, JobBaseline, StepResult, ToolPayloa
 from warpsmith.tuning.tools.profile import Interpret
 from warpsmith.tuning.tools.use import use
 from worker.device.device_setup import open_session
-from worker.device.device_wait import Hold
+from worker.device.device_wait import WaitForDevice
 from worker.device.process_context import Context
 from worker.works.outcome import Done, baseline_of, job_of
 
@@ -28,7 +28,9 @@ def tool(context: Context, row: TaskRow, lease: Lease) -> Done:
     assert isinstance(turn, StepResult), "decide waits for the turn"
     calls = [call for call in turn.tool_calls if call.answer is None]
     seed = context.seeds.of(row.job_id)
-    with open_session(context.device_setup(), job, Hold(context, row, lease), seed) as device_session:
+    with open_session(
+        context.device_setup(), job, WaitForDevice(context, row, lease), seed
+    ) as device_session:
         interpret = interpreter(job, baseline)
         return Done(use(device_session, baseline, calls, row.payload.seconds, interpret))
 

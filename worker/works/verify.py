@@ -11,12 +11,12 @@ from db.repositories.trials import TrialRepository
 from db.tables import CandidateRow, TaskRow, TrialRow
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.templates.outcome import Measured
-from warpsmith.system.whereabouts import HERE
+from warpsmith.system.progress_marker import PROGRESS
 from warpsmith.tuning.objective import costs
 from warpsmith.tuning.tasks import VerifyPayload
 from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
 from worker.device.device_setup import hold_device
-from worker.device.device_wait import Hold
+from worker.device.device_wait import WaitForDevice
 from worker.device.process_context import Context
 from worker.works.outcome import Done, baseline_of, job_of
 from worker.works.stored_study import export_study
@@ -35,9 +35,9 @@ def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
         job, measured = job_of(session, row), baseline_of(session, row)
         candidates = CandidateRepository(session).of_job(row.job_id, with_templates=True)
         finalists = _finalists(job, candidates, TrialRepository(session).measured(row.job_id))
-    HERE.at("verification: taking the device")
+    PROGRESS.at("verification: taking the device")
     setup = context.device_setup()
-    with hold_device(setup, Hold(context, row, lease)):
+    with hold_device(setup, WaitForDevice(context, row, lease)):
         result = verify_winners(
             job,
             setup.ports,
@@ -47,7 +47,7 @@ def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
             measured,
         )
     # The last slices began to write theirs, which takes about as long as this.
-    HERE.at("verification: writing the stored study")
+    PROGRESS.at("verification: writing the stored study")
     for candidate in candidates:
         export_study(context, row.job_id, candidate)
     if len(result.choices) < len(job.workloads):

@@ -19,7 +19,7 @@ from warpsmith.domain.templates.space import Configuration
 from warpsmith.http_models import TrialView
 from warpsmith.report.bundle import report_html
 from warpsmith.report.formats import FILTERS
-from warpsmith.report.job_charts import SCRIPTS, content_policy, kept_trials, part
+from warpsmith.report.job_charts import SCRIPTS, content_policy, part, recorded_trials
 from warpsmith.report.parts import FOLDER
 from warpsmith.report.progress_curve import MANY, progress_svg
 from warpsmith.system.printable import one_line
@@ -99,9 +99,9 @@ def test_a_report_carries_every_finished_trial() -> None:
 
 def test_older_results_do_not_say_when_trials_ended() -> None:
     one = measured({"n=1": 1.0}, 0.5)
-    assert kept_trials([tried(0, one), tried(1, one, at_s=None)]).timed is False
-    assert kept_trials([tried(0, one), tried(1, None, at_s=None)]).timed is True
-    assert kept_trials([]).timed is False
+    assert recorded_trials([tried(0, one), tried(1, one, at_s=None)]).timed is False
+    assert recorded_trials([tried(0, one), tried(1, None, at_s=None)]).timed is True
+    assert recorded_trials([]).timed is False
 
 
 @pytest.mark.parametrize("text", [HOSTILE, *ESCAPES])

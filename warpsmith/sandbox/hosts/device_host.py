@@ -30,7 +30,7 @@ from warpsmith.sandbox.transport.messages import (
     timing_to_json,
 )
 from warpsmith.sandbox.transport.process import ChildProcess, note_confinement
-from warpsmith.system.whereabouts import HERE
+from warpsmith.system.progress_marker import PROGRESS
 from warpsmith.verify.checked_ranges import sample_ranges
 from warpsmith.verify.run_report import Ranges, RunReport, Timed, TimedReport
 
@@ -314,7 +314,7 @@ class ChildDevice:
 
     def _receive(self, timeout_s: float, most_bytes: int) -> tuple[dict[str, Any], list[Received]]:
         try:
-            with HERE.longer(max(0.0, timeout_s - self._run_timeout_s)):
+            with PROGRESS.longer(max(0.0, timeout_s - self._run_timeout_s)):
                 reply, blobs = self._process.channel.receive(time.monotonic() + timeout_s, most_bytes)
         except ChildDied as exc:
             raise self._process.explain(self._in_words(exc, timeout_s)) from exc

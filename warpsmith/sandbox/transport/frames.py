@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from warpsmith.errors import ChildDied
-from warpsmith.system.whereabouts import HERE
+from warpsmith.system.progress_marker import PROGRESS
 
 MAX_HEADER_BYTES = 1 << 20
 MAX_BLOB_BYTES = 1 << 33
@@ -89,7 +89,7 @@ class Channel:
         ):
             raise ChildDied("protocol", "a header that breaks the limits")
         blobs = [self._read(size, deadline) for size in sizes]
-        HERE.moved()
+        PROGRESS.moved()
         return header, blobs
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from warpsmith.domain.jobs.plan import BufferPlan, Compiled, Family
 from warpsmith.domain.templates.outcome import Rejected, Stage
 from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
-from warpsmith.system.whereabouts import HERE
+from warpsmith.system.progress_marker import PROGRESS
 from warpsmith.tuning.checks.baseline_time import BaselineTime
 from warpsmith.tuning.checks.extra_cases import (
     FAMILY_BYTES,
@@ -148,7 +148,7 @@ def neighbour_cases(
     faulty: FaultyShapes,
 ) -> list[CheckedCase]:
     """Shapes near the smallest workload, and one beyond the largest, on which the user's kernel is right."""
-    HERE.at("baseline: shapes near the workloads")
+    PROGRESS.at("baseline: shapes near the workloads")
     if not session.inputs.defences.neighbours or time_left.is_over:
         return []
     try:
@@ -180,7 +180,7 @@ def world_cases(
     faulty: FaultyShapes,
 ) -> list[CheckedCase]:
     """Worlds on which the user's kernel is right."""
-    HERE.at("baseline: inputs by lot")
+    PROGRESS.at("baseline: inputs by lot")
     found: list[CheckedCase] = []
     proposed = proposed_worlds(session)
     for at_listed in (False, True):

@@ -12,7 +12,7 @@ from warpsmith.domain.state import SliceEnd
 from warpsmith.domain.templates.outcome import Measured, Outcome, Rejected, Stage, told
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.domain.templates.template import RuleFault, Template
-from warpsmith.system.whereabouts import HERE
+from warpsmith.system.progress_marker import PROGRESS
 from warpsmith.tuning.objective import steady_times_us, time_us
 from warpsmith.tuning.outputs.output_checks import CheckResult
 from warpsmith.tuning.ports import Searcher, TrialSink
@@ -163,7 +163,7 @@ class _Slice:
     def gate(self, pipeline: TrialPipeline) -> Rejected | None:
         """Run the first trial of a template; returns its rejection, or None."""
         configuration = self.template.space.defaults
-        HERE.at("search: first trial of a template")
+        PROGRESS.at("search: first trial of a template")
         began = time.monotonic()
         self.sink.proposed([configuration])
         kernel = self.template.configured(configuration)
@@ -212,7 +212,7 @@ class _Slice:
         )
 
         def start(pending: Pending) -> "Future[FinishedRun]":
-            HERE.at(f"search: trial {self.done + 1} of {self.limits.trials}")
+            PROGRESS.at(f"search: trial {self.done + 1} of {self.limits.trials}")
             return lane.submit(self._run, pending, context)
 
         def confirm(outcome: Outcome, pending: Pending) -> Outcome:

@@ -9,7 +9,7 @@ from warpsmith.domain.jobs.job import Job, Workload
 from warpsmith.domain.templates.outcome import CheckedShape, Rejected, Stage
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import search_plan
-from warpsmith.system.whereabouts import HERE
+from warpsmith.system.progress_marker import PROGRESS
 from warpsmith.tuning.checks.extra_cases import judged, size_bytes
 from warpsmith.tuning.session.device_session import Case
 from warpsmith.tuning.session.launch_limits import size_within_limits
@@ -82,7 +82,7 @@ class Between:
 
     def _look(self, finalist: Finalist, asked: Sequence[Box], boxes: Sequence[Box]) -> Rejected | None:
         """Run a server on secret shapes of its boxes; the first rejection if it is wrong on one."""
-        HERE.at("verification: shapes between the workloads")
+        PROGRESS.at("verification: shapes between the workloads")
         most = sorted(asked, key=lambda b: -_room(b))[:MOST_BOXES]
         drawn = {box: self._drawn(finalist, box, boxes) for box in most}
         found = tried(self.contest, finalist, [w for shapes in drawn.values() for w in shapes])

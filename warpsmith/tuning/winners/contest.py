@@ -16,7 +16,7 @@ from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import other_cache, search_plan
 from warpsmith.measure.roofline import not_refuted
 from warpsmith.measure.statistics import speedup_interval, summarise, verdict_of, width_of_blocks
-from warpsmith.system.whereabouts import HERE
+from warpsmith.system.progress_marker import PROGRESS
 from warpsmith.tuning.checks.reference_prefetch import (
     CHECKED_FIRST,
     KEPT_BYTES,
@@ -157,7 +157,7 @@ class Contest:
                     self._expect(session, of)
                     return self._timed_us(session, of, finalist, plan)
 
-                HERE.at(f"verification: near ties of {key}")
+                PROGRESS.at(f"verification: near ties of {key}")
                 times = [searched_us(self._job, workload, f) for f in contenders]
                 noise = self._aa_widths.get(key, MIN_CLAIM)
                 with self._prefetch.paused():
@@ -249,7 +249,7 @@ class Contest:
     def _inspect(self, decided: Sequence[Decided]) -> list[dict[str, str] | Rejected]:
         """The sanitizers' findings, or rejections for those that the user's kernel does not have."""
         assert self._sanitizers is not None
-        HERE.at("verification: sanitizers")
+        PROGRESS.at("verification: sanitizers")
         winners = []
         for one in decided:
             assert one.winner is not None
@@ -317,7 +317,7 @@ class Contest:
             return in_words(refused)
         if isinstance(size, Rejected):
             return size.reason
-        HERE.at(f"verification: check of a winner of {workload.key}")
+        PROGRESS.at(f"verification: check of a winner of {workload.key}")
         self._expect(session, workload)
         handle = session.device(workload).load(compiled)
         checked = session.checker.check(LoadedKernel(handle, workload, size), whole=True, repeat=True)

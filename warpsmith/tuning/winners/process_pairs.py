@@ -12,7 +12,7 @@ from warpsmith.domain.templates.outcome import MIN_CLAIM, Rejected, margin_of
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import winner_blocks
 from warpsmith.measure.statistics import speedup_interval
-from warpsmith.system.whereabouts import HERE
+from warpsmith.system.progress_marker import PROGRESS
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.timing.paired_blocks import Side, TimedBlocks, block_plan, interleaved, joined
 from warpsmith.tuning.winners.gain_checks import FreshBlocks
@@ -113,7 +113,7 @@ def time_in_pairs(entrants: Sequence[Entrant], pairs: int, around: Surroundings)
         running = [e for e in entrants if e.goes_on]
         _open(running, around, anew=turn > 0)
         for place, entrant in enumerate(running):
-            HERE.at(f"verification: pairs of {entrant.workload.key}, process {turn + 1} of {processes}")
+            PROGRESS.at(f"verification: pairs of {entrant.workload.key}, process {turn + 1} of {processes}")
             sessions = entrant.own.session, entrant.winner.session
             try:
                 try:

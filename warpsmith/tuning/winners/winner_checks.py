@@ -9,7 +9,7 @@ from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
-from warpsmith.system.whereabouts import HERE
+from warpsmith.system.progress_marker import PROGRESS
 from warpsmith.tuning.checks.extra_cases import check_further
 from warpsmith.tuning.checks.sanitizers import Built, SanitizerCheck
 from warpsmith.tuning.session.device_session import DeviceSession
@@ -51,7 +51,7 @@ class WinnerChecks:
         """
         if not winners:
             return {}
-        HERE.at("verification: further cases of the winners")
+        PROGRESS.at("verification: further cases of the winners")
         inspecting = []
         if self.sanitizers is not None:
             built = [(w.workload, (w.kernel, w.compiled)) for w in winners]

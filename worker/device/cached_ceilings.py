@@ -30,7 +30,7 @@ _CPU_LIMITS = (
 log = logging.getLogger(__name__)
 
 
-class KeptCeilings:
+class CachedCeilings:
     """Implements `tuning.ports.CeilingsPort` with a file for each device.
 
     Ceilings hold for a device, its driver, its limits, this host, the clock limits of the moment and the
@@ -85,7 +85,7 @@ class KeptCeilings:
             log.warning("the ceilings of a device were not stored: %s", type(exc).__name__)
 
     def _identity(self) -> dict[str, Any]:
-        """What ceilings were measured with, as JSON."""
+        """Conditions under which ceilings are measured, as JSON."""
         device = self._device
         return {
             "uid": device.uid,
@@ -99,7 +99,7 @@ class KeptCeilings:
 
 
 def host_clock_limits(root: Path = Path("/")) -> str:
-    """What limits the clocks of the host's cores, in words; empty if the system does not say.
+    """Limits on the clocks of the host's cores, in words; empty if the system does not say.
 
     Args:
         root: folder that contains `sys`.

@@ -16,8 +16,8 @@ from warpsmith.testing.fakes import FakeReference
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.verify.run_report import Array, ReferenceCase
 from worker import task_runner
-from worker.device import kept_references
-from worker.device.kept_references import JobSeeds, KeptReferences
+from worker.device import cached_references
+from worker.device.cached_references import CachedReferences, JobSeeds
 from worker.device.process_context import Context
 
 JOB = scale_job()
@@ -43,13 +43,13 @@ def case(n: int, seed: int = 1, variant: int = 0) -> ReferenceCase:
     return replace(plan, variant=variant), {"n": n}
 
 
-def kept(numbers: int) -> tuple[KeptReferences, Counting]:
+def kept(numbers: int) -> tuple[CachedReferences, Counting]:
     """Room for so many float64."""
     inner = Counting()
-    return KeptReferences(inner, 8 * numbers), inner
+    return CachedReferences(inner, 8 * numbers), inner
 
 
-def ask(of: KeptReferences, *cases: ReferenceCase, source: str = "s") -> Outcomes:
+def ask(of: CachedReferences, *cases: ReferenceCase, source: str = "s") -> Outcomes:
     return of.numpy_many(source, "f", cases)
 
 
@@ -109,7 +109,7 @@ def test_draws_of_one_task_and_failures_are_not_kept() -> None:
 def test_every_job_has_a_seed_of_its_own_for_as_long_as_it_is_worked_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kept_references, "MOST_SEEDS", 2)
+    monkeypatch.setattr(cached_references, "MOST_SEEDS", 2)
     seeds = JobSeeds()
     first, second = seeds.of("a"), seeds.of("b")
     assert first != second

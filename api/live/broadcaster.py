@@ -1,4 +1,4 @@
-"""Looks into the database once a second for all who wait for something to happen to a job."""
+"""Publishes what happens to jobs to all waiting clients, by one look into the database a second."""
 
 import asyncio
 import logging
@@ -23,20 +23,20 @@ from db.views.live_view import Happened, happened, running_jobs
 TICK_S = 1.0
 """Seconds between two looks into the database."""
 LOCAL_TICK_S = 0.2
-"""The same for a database that is a file of this machine."""
+"""Seconds between two looks into a database that is a file of this machine."""
 LIMIT = 1000
 """Limit on the events of one look, and on those that wait for a slow client."""
 
-MOST_WATCHES = 600
-"""Limit on those who wait at a time, below that on the connections of a process."""
+MOST_SUBSCRIPTIONS = 600
+"""Limit on the subscriptions at a time, below that on the connections of a process."""
 AGAIN_S = 5.0
 """Seconds after which one who was refused may try again."""
 
 log = logging.getLogger(__name__)
 
 
-class Watch:
-    """One who waits: for a job, or for all jobs of a tenant. Lives in the event loop.
+class Subscription:
+    """Events and statuses for one waiting client, of a job or of a tenant. Lives in the event loop.
 
     Args:
         job_id: None: all jobs of the tenant.
@@ -61,15 +61,15 @@ class Watch:
         await self._joined.wait()
 
     def join(self) -> None:
-        """A look that knew of it has ended."""
+        """Note that a look has ended that knew of this subscription."""
         self._joined.set()
 
     def knows(self, job_id: str, etag: str) -> None:
-        """Its client has this status already."""
+        """Note that the client has this status already."""
         self._known[job_id] = etag
 
     async def news(self, timeout_s: float) -> tuple[list[Happened], list[Poll]]:
-        """New events in order, and statuses that changed; nothing after `timeout_s`, or if the hub closes."""
+        """New events in order, and statuses that changed; nothing after `timeout_s` or at the end."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._ready.wait()
@@ -85,46 +85,46 @@ class Watch:
         """True if it waits for this job."""
         return self.job_id == job_id if self.job_id is not None else self.tenant == tenant
 
-    def hear(self, event: Happened) -> None:
-        """Take an event."""
+    def publish(self, event: Happened) -> None:
+        """Queue an event for the client; a client with too many of them is marked as `overrun`."""
         self.overrun = self.overrun or len(self._events) >= LIMIT
         if not self.overrun:
             self._events.append(event)
         self._ready.set()
 
-    def see(self, job_id: str, poll: Poll) -> None:
-        """Take a status, unless its client has it; a later one replaces it."""
+    def publish_status(self, job_id: str, poll: Poll) -> None:
+        """Queue a status, unless the client has it; a later one replaces it."""
         if self._known.get(job_id) != poll.etag:
             self._known[job_id] = poll.etag
             self._statuses[job_id] = poll
             self._ready.set()
 
-    def wake(self) -> None:
-        """End its waiting."""
+    def end(self) -> None:
+        """End the waiting of its client."""
         self._joined.set()
         self._ready.set()
 
 
 @dataclass
 class _Look:
-    """What one look has found."""
+    """Events and statuses that one look into the database has found."""
 
     events: list[Happened] = field(default_factory=list)
     polls: dict[str, tuple[str, Poll]] = field(default_factory=dict)
-    """By job: its tenant, empty if only those who named the job watch it; and its status."""
+    """By job: its tenant, empty if only subscriptions by name want it; and its status."""
 
 
-class Hub:
-    """Tells watches what has happened. One per process; costs nothing while nobody watches.
+class Broadcaster:
+    """Publishes events and statuses to subscriptions. One per process; costs nothing without a subscription.
 
-    Those who watch jobs by name cost one statement a look, and another when there are new events. Those who
-    watch a tenant's jobs cost three.
+    Subscriptions to jobs by name cost one statement a look, and another when there are new events. Those to
+    a tenant's jobs cost three.
     """
 
     def __init__(self, database: Database, tick_s: float = TICK_S) -> None:
         self._database = database
         self._tick_s = tick_s
-        self._watches: set[Watch] = set()
+        self._subscriptions: set[Subscription] = set()
         self._task: asyncio.Task[None] | None = None
         self._cursor: Cursor | None = None
         self._counts: dict[str, int] = {}
@@ -136,34 +136,34 @@ class Hub:
         Raises:
             QueueFull: too many wait already.
         """
-        if len(self._watches) >= MOST_WATCHES:
+        if len(self._subscriptions) >= MOST_SUBSCRIPTIONS:
             raise QueueFull("too many wait for news of jobs here; ask without waiting", AGAIN_S)
 
     @contextmanager
-    def watch(self, tenant: str, job_id: str | None = None) -> Iterator[Watch]:
-        """A watch, for the length of the block. The caller has made sure that it may see the job."""
-        watch = Watch(tenant, job_id)
-        self._watches.add(watch)
+    def subscribe(self, tenant: str, job_id: str | None = None) -> Iterator[Subscription]:
+        """Context with a subscription. The caller has made sure that it may see the job."""
+        subscription = Subscription(tenant, job_id)
+        self._subscriptions.add(subscription)
         if self.closed:
-            watch.wake()
+            subscription.end()
         elif self._task is None:
             self._task = asyncio.create_task(self._run())
         try:
-            yield watch
+            yield subscription
         finally:
-            self._watches.discard(watch)
+            self._subscriptions.discard(subscription)
 
     def close(self) -> None:
         """End all waiting, for good."""
         self.closed = True
-        for watch in self._watches:
-            watch.wake()
+        for subscription in self._subscriptions:
+            subscription.end()
         if self._task is not None:
             self._task.cancel()
 
     async def _run(self) -> None:
         try:
-            while self._watches:
+            while self._subscriptions:
                 began_s = time.monotonic()
                 await self._tick()
                 await asyncio.sleep(max(0.0, self._tick_s - (time.monotonic() - began_s)))
@@ -173,22 +173,22 @@ class Hub:
             self._counts.clear()
 
     async def _tick(self) -> None:
-        watches = set(self._watches)
-        named = {w.job_id for w in watches if w.job_id is not None}
-        tenants = {w.tenant for w in watches if w.job_id is None}
+        subscriptions = set(self._subscriptions)
+        named = {s.job_id for s in subscriptions if s.job_id is not None}
+        tenants = {s.tenant for s in subscriptions if s.job_id is None}
         try:
             found = await run_in_threadpool(self._look, named, tenants)
         except (DBAPIError, PoolTimeout) as exc:
             log.warning("those who watch jobs hear nothing: %s", exc)
             return
-        for watch in watches & self._watches:
-            watch.join()
+        for subscription in subscriptions & self._subscriptions:
+            subscription.join()
             for event in found.events:
-                if watch.wants(event.tenant, event.event.job):
-                    watch.hear(event)
+                if subscription.wants(event.tenant, event.event.job):
+                    subscription.publish(event)
             for job_id, (tenant, poll) in found.polls.items():
-                if watch.wants(tenant, job_id):
-                    watch.see(job_id, poll)
+                if subscription.wants(tenant, job_id):
+                    subscription.publish_status(job_id, poll)
 
     def _look(self, named: set[str], tenants: set[str]) -> _Look:
         if self._cursor is None:

@@ -1,4 +1,4 @@
-"""What a worker keeps of a job between its tasks, in memory only: the seed of its inputs, and references.
+"""Caches of a worker between the tasks of a job, in memory only: the seed of its inputs, and references.
 
 Nothing here is stored, and nothing is sent but the seed, to the children that draw inputs from it. The
 verification has a seed of its own, so that what is published never rests on inputs that the search had.
@@ -16,10 +16,10 @@ from warpsmith.tuning.ports import ReferencePort
 from warpsmith.verify.run_report import Array, ReferenceCase
 
 MOST_SEEDS = 256
-"""Limit on the jobs whose seeds are kept; a job beyond it gets another one."""
+"""Limit on the jobs whose seeds are cached; a job beyond it gets another one."""
 SEED_BITS = 48
 MEMORY_SHARE = 8
-"""The kept references take at most this fraction of the machine's memory: one part of so many."""
+"""The cached references take at most this fraction of the machine's memory: one part of so many."""
 
 _Key = tuple[str, str, WorkloadPlan]
 
@@ -39,35 +39,35 @@ class JobSeeds:
         return self._seeds[job_id]
 
 
-class KeptReferences:
-    """Implements `ReferencePort` over another one, and keeps the latest outputs up to a number of bytes.
+class CachedReferences:
+    """Implements `ReferencePort` over another one, and caches the latest outputs up to a number of bytes.
 
-    Kept are outputs of draws that tasks of a job share; a further draw (`WorkloadPlan.variant`) is made for
-    one task and never asked for again. The kept arrays are read-only, since every task gets the same ones.
+    Cached are outputs of draws that tasks of a job share; a further draw (`WorkloadPlan.variant`) is made for
+    one task and never asked for again. The cached arrays are read-only, since every task gets the same ones.
     """
 
     def __init__(self, inner: ReferencePort, most_bytes: int) -> None:
         self._inner = inner
         self._most_bytes = most_bytes
-        self._kept: OrderedDict[_Key, Mapping[str, Array]] = OrderedDict()
+        self._cached: OrderedDict[_Key, Mapping[str, Array]] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of what is kept."""
+        """Bytes of the cached outputs."""
         return self._bytes
 
     def numpy_many(
         self, source: str, function: str, cases: Sequence[ReferenceCase]
     ) -> Sequence[Mapping[str, Array] | InvalidInput]:
-        """See `ReferencePort.numpy_many`; what is kept is not computed again."""
+        """See `ReferencePort.numpy_many`; cached outputs are not computed again."""
         known = [self._known((source, function, plan)) for plan, _ in cases]
         missing = [c for c, outputs in zip(cases, known, strict=True) if outputs is None]
         computed = self._inner.numpy_many(source, function, missing) if missing else ()
         for (plan, _), outputs in zip(missing, computed, strict=True):
             if not isinstance(outputs, InvalidInput) and plan.variant == 0:
-                self._keep((source, function, plan), outputs)
+                self._cache((source, function, plan), outputs)
         rest = iter(computed)
         return [next(rest) if outputs is None else outputs for outputs in known]
 
@@ -81,19 +81,19 @@ class KeptReferences:
 
     def _known(self, key: _Key) -> Mapping[str, Array] | None:
         with self._lock:
-            found = self._kept.get(key)
+            found = self._cached.get(key)
             if found is not None:
-                self._kept.move_to_end(key)
+                self._cached.move_to_end(key)
             return found
 
-    def _keep(self, key: _Key, outputs: Mapping[str, Array]) -> None:
+    def _cache(self, key: _Key, outputs: Mapping[str, Array]) -> None:
         for array in outputs.values():
             array.flags.writeable = False
         with self._lock:
-            self._bytes += _bytes(outputs) - _bytes(self._kept.pop(key, {}))
-            self._kept[key] = outputs
+            self._bytes += _bytes(outputs) - _bytes(self._cached.pop(key, {}))
+            self._cached[key] = outputs
             while self._bytes > self._most_bytes:
-                self._bytes -= _bytes(self._kept.popitem(last=False)[1])
+                self._bytes -= _bytes(self._cached.popitem(last=False)[1])
 
 
 def _bytes(outputs: Mapping[str, Array]) -> int:

@@ -9,8 +9,8 @@ import pytest
 
 from warpsmith.domain.device import Ceilings, DeviceInfo
 from warpsmith.testing.jobs import DEVICE
-from worker.device import kept_ceilings
-from worker.device.kept_ceilings import HOST_KEEP_S, KeptCeilings, host_clock_limits
+from worker.device import cached_ceilings
+from worker.device.cached_ceilings import HOST_KEEP_S, CachedCeilings, host_clock_limits
 
 MEASURED = Ceilings(cold_bytes_per_s=1e12, hot_bytes_per_s=4e12, flops_per_s=1e13, launch_us=1.0)
 GPU = DEVICE.model_copy(update={"shares_host": False})
@@ -19,8 +19,8 @@ DAY_S = 86400.0
 
 def store(
     folder: Path, device: DeviceInfo = GPU, clocks: str = "power 700000", keep_s: float = DAY_S
-) -> KeptCeilings:
-    return KeptCeilings(folder, device, lambda: clocks, keep_s)
+) -> CachedCeilings:
+    return CachedCeilings(folder, device, lambda: clocks, keep_s)
 
 
 def age(folder: Path, seconds: float) -> None:
@@ -59,7 +59,7 @@ def test_they_hold_for_one_host_and_its_kernels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     store(tmp_path).keep(MEASURED)
-    owner = platform if name == "node" else kept_ceilings
+    owner = platform if name == "node" else cached_ceilings
     monkeypatch.setattr(owner, name, lambda: "another")
     assert store(tmp_path).known() is None
 

@@ -1,7 +1,8 @@
-"""Where the work of this process stands, in words, and for how long nothing has moved.
+"""Progress marker of this process and the time since its last change; read by the stall watchdog.
 
-A pool process does one task at a time, so there is one place. Stages say where they are; every answer of a
-child is a movement. What stands still for longer than any honest step takes is ended by `worker.stage_watch`.
+A pool process does one task at a time, so there is one marker. Stages name their place; every answer of a
+child is a movement. Work without movement for longer than any honest step takes is ended by
+`worker.stage_watch`.
 """
 
 import threading
@@ -12,8 +13,8 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Whereabouts:
-    """Safe to use from several threads."""
+class ProgressMarker:
+    """Place of the work, in words, and the time of its last movement. Safe to use from several threads."""
 
     words: str = ""
     """The place, such as `verification: pairs of n=4096, process 2 of 3`."""
@@ -22,7 +23,7 @@ class Whereabouts:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def at(self, words: str) -> None:
-        """Say where the work stands from now on."""
+        """Set the place of the work, which is a movement."""
         self.words = words
         self.moved()
 
@@ -46,5 +47,5 @@ class Whereabouts:
         return time.monotonic() - self._moved_at - self._longer_s
 
 
-HERE = Whereabouts()
-"""That of this process."""
+PROGRESS = ProgressMarker()
+"""Marker of this process."""
