@@ -27,7 +27,7 @@ from api.routes import (
     webhooks,
 )
 from api.routes.dependencies import SLOT
-from db.api_keys import Scope
+from db.api_keys import KeyScope
 from db.engine import open_database
 from db.queue.broker import Notifier
 from warpsmith import __version__
@@ -111,7 +111,7 @@ def create_app(
     app.include_router(job_charts.router, dependencies=[SLOT], responses=guarded)
     app.include_router(
         agent_requests.router,
-        dependencies=[*allow(Scope.AGENTS), SLOT],
+        dependencies=[*allow(KeyScope.AGENTS), SLOT],
         responses=guarded | problems.responses(400),
     )
     app.include_router(lessons.router, dependencies=[SLOT], responses=guarded)

@@ -17,7 +17,7 @@ TENANT_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 _KEY = re.compile(r"ws_(?P<id>[0-9a-z]{12})_[A-Za-z0-9_-]{43}")
 
 
-class Scope(StrEnum):
+class KeyScope(StrEnum):
     """Rights of a key. None includes another, and only `admin` reaches beyond its tenant."""
 
     SUBMIT = "submit"

@@ -19,7 +19,7 @@ _FLOCK = "@hhqqi4x"
 """`struct flock` of Linux: type, from where, start, length, and a process, which is none here."""
 
 
-class Held:
+class HeldLock:
     """A lock that this process holds or has held."""
 
     def __init__(self, connection: Connection | None = None) -> None:
@@ -36,7 +36,7 @@ class Held:
 
 
 @contextmanager
-def alone(database: Database, kind: str, name: str, *, wait: bool) -> Iterator[Held | None]:
+def alone(database: Database, kind: str, name: str, *, wait: bool) -> Iterator[HeldLock | None]:
     """Context in which no other process is in a context of the same kind and name.
 
     Args:
@@ -55,14 +55,14 @@ def alone(database: Database, kind: str, name: str, *, wait: bool) -> Iterator[H
                 yield None
                 return
             try:
-                yield Held(connection)
+                yield HeldLock(connection)
             finally:
                 if not connection.invalidated:
                     connection.execute(text(f"SELECT pg_advisory_unlock({key})"), bound)
         return
     with opened_lock(lock_folder() / LOCK_FILE) as descriptor:
         held = _locked(descriptor, _place(database, kind, name), wait)
-        yield Held() if held else None
+        yield HeldLock() if held else None
 
 
 def _place(database: Database, kind: str, name: str) -> int:

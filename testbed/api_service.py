@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from api.app import create_app
 from api.connections import make_server
 from db import migrate
-from db.api_keys import KeyLimits, Scope, new_key
+from db.api_keys import KeyLimits, KeyScope, new_key
 from db.engine import Database
 from db.repositories.keys import KeyRepository
 from db.tables import DEFAULT_TENANT
@@ -43,7 +43,7 @@ class Service:
         return httpx2.Client(base_url=self.http.base_url, timeout=CLIENT_S, headers=headers, verify=NO_TLS)
 
     def new_key(
-        self, tenant: str = DEFAULT_TENANT, scopes: Sequence[Scope] = tuple(Scope), **limits: Any
+        self, tenant: str = DEFAULT_TENANT, scopes: Sequence[KeyScope] = tuple(KeyScope), **limits: Any
     ) -> str:
         """A fresh key."""
         with self.database.write() as session:
@@ -106,7 +106,7 @@ def service_settings(
 def _key(database: Database) -> str:
     try:
         with database.write() as session:
-            return KeyRepository(session).create("tests", DEFAULT_TENANT, tuple(Scope), KeyLimits())[1]
+            return KeyRepository(session).create("tests", DEFAULT_TENANT, tuple(KeyScope), KeyLimits())[1]
     except DBAPIError:
         # The database is away, or not migrated: no key can be good there.
         return new_key()[1]

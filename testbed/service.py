@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx2
 
-from db.api_keys import KeyLimits, Scope
+from db.api_keys import KeyLimits, KeyScope
 from db.engine import Database
 from db.repositories.keys import KeyRepository
 from db.tables import DEFAULT_TENANT
@@ -144,7 +144,7 @@ class Service:
         database = Database(self.settings["WARPSMITH_DATABASE_URL"])
         try:
             with database.write() as session:
-                return KeyRepository(session).create("e2e", DEFAULT_TENANT, tuple(Scope), KeyLimits())[1]
+                return KeyRepository(session).create("e2e", DEFAULT_TENANT, tuple(KeyScope), KeyLimits())[1]
         finally:
             database.dispose()
 

@@ -9,7 +9,7 @@ from db.message_names import device_queue
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
-from db.repositories.trials import FinishedTrial, TrialRepository
+from db.repositories.trials import TrialRepository, TrialResult
 from testbed.rows import measured, rejected
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.domain.templates.declined_rule import DeclineCode, DeclinedRule
@@ -59,7 +59,7 @@ def searched(session: Session, job_id: str) -> Searched:
         rejected(f"y: 12 of 4096 elements differ {HOSTILE}"),
         rejected("y: 99 of 4096 elements differ <script>alert('x')</script>", Stage.CORRECTNESS),
     ]
-    finished = [FinishedTrial(t, o, 0.5) for t, o in zip(tried, outcomes, strict=False)]
+    finished = [TrialResult(t, o, 0.5) for t, o in zip(tried, outcomes, strict=False)]
     trials.finish(job_id, row.id, None, finished)
     return Searched(job_id, row.id)
 

@@ -4,7 +4,7 @@ WarpsmithError
 ├── InvalidInput          the user's input is wrong: names the field and the fix
 │   └── ExpressionError   an expression does not parse, or does not evaluate
 ├── Unavailable           this machine lacks something: a driver, a package, a permission
-│   └── NoAnswer          nothing answers at a service's address; start it, or ask again
+│   └── ServiceUnreachable          nothing answers at a service's address; start it, or ask again
 ├── ChildDied             a child process crashed, hung or broke its protocol; replace it
 ├── DeviceSick            a device fails a kernel of our own; trust nothing it said, and use another
 ├── KernelRefused         the driver refused a launch or a binary; the child is still well
@@ -46,7 +46,7 @@ class Unavailable(WarpsmithError):
     """A back end, tool or service that is missing here; the message says what to install or start."""
 
 
-class NoAnswer(Unavailable):
+class ServiceUnreachable(Unavailable):
     """Nothing answers at the address of a service."""
 
 

@@ -41,7 +41,7 @@ def configure() -> None:
     if settings().log_format == "json":
         last += [structlog.processors.format_exc_info, redact, structlog.processors.JSONRenderer()]
     else:
-        last += [_Text()]
+        last += [_TextFormatter()]
     handler = logging.StreamHandler()
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=last))
     root = logging.getLogger()
@@ -73,7 +73,7 @@ def without_secrets(text: str) -> str:
     return text
 
 
-class _Text:
+class _TextFormatter:
     """Renders a line such as `2026-01-01T00:00:00Z info worker.execute: done job=... task=...`, with a
     traceback below it."""
 

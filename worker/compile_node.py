@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from db.repositories.remote_compilations import CompilationRepository, Wanted
+from db.repositories.remote_compilations import CompilationRepository, CompilationRequest
 from db.repositories.workers import WorkerRepository
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.templates.outcome import Rejected
@@ -31,7 +31,7 @@ def run_next(context: Context, queue: str) -> bool:
     return _compile(context, lambda compilations: compilations.take_next(queue, context.worker_id))
 
 
-def _compile(context: Context, take: Callable[[CompilationRepository], Wanted | None]) -> bool:
+def _compile(context: Context, take: Callable[[CompilationRepository], CompilationRequest | None]) -> bool:
     with context.database.write() as session:
         if WorkerRepository(session).is_stopping(context.worker_id):
             return False

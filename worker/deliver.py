@@ -22,7 +22,7 @@ from warpsmith.errors import LeaseLost
 from warpsmith.http_models import JobStatus
 from warpsmith.system.addresses import Allowed
 from warpsmith.webhooks.models import WebhookMessage
-from warpsmith.webhooks.sending import Reply, Sender
+from warpsmith.webhooks.sending import DeliveryReply, WebhookSender
 from warpsmith.webhooks.signature import signed_headers
 from worker.device.process_context import Context
 
@@ -41,7 +41,7 @@ class Ping(Frozen):
 
 
 @dataclass(frozen=True)
-class _Event:
+class _OutgoingEvent:
     """An event, and its message if the webhook wants it."""
 
     place: Cursor
@@ -63,7 +63,7 @@ def run_next(context: Context) -> bool:
     return bool(due) and answer(context, due[0][0])
 
 
-def deliver(database: Database, sender: Sender, webhook_id: str) -> bool:
+def deliver(database: Database, sender: WebhookSender, webhook_id: str) -> bool:
     """Send what waits for a webhook; False if it has nothing to do, or another process has it.
 
     A crash between a reply and the commit sends the event again.
@@ -82,7 +82,7 @@ def deliver(database: Database, sender: Sender, webhook_id: str) -> bool:
 class _Delivery:
     """The turn of one webhook."""
 
-    def __init__(self, database: Database, sender: Sender, claim: Claim) -> None:
+    def __init__(self, database: Database, sender: WebhookSender, claim: Claim) -> None:
         self._database = database
         self._sender = sender
         self._claim = claim
@@ -132,14 +132,14 @@ class _Delivery:
         with self._database.write() as session:
             DeliveryRepository(session).took(self._claim, place)
 
-    def _events(self, place: Cursor) -> list[_Event]:
+    def _events(self, place: Cursor) -> list[_OutgoingEvent]:
         claim = self._claim
         jobs = None if claim.job_id is None else [claim.job_id]
         with self._database.of(claim.tenant).read() as session:
             rows = EventRepository(session).after(place, PAGE, jobs=jobs)
             return [_event(session, row, claim.kinds) for row in rows]
 
-    def _post(self, message_id: str, body: bytes) -> Reply:
+    def _post(self, message_id: str, body: bytes) -> DeliveryReply:
         headers = {
             "Content-Type": "application/json",
             "User-Agent": f"warpsmith/{__version__}",
@@ -151,20 +151,20 @@ class _Delivery:
         return reply
 
 
-def _event(session: Session, row: EventRow, kinds: Sequence[str]) -> _Event:
+def _event(session: Session, row: EventRow, kinds: Sequence[str]) -> _OutgoingEvent:
     ends_job = row.kind == "state" and JobState(str(row.data["state"])).is_terminal
     # The time tells events apart whose ids a restored database gave a second time.
     message_id = f"event_{row.id}_{int(row.at.timestamp() * 1000)}"
     place = Cursor(row.xact, row.id)
     if kinds and row.kind not in kinds:
-        return _Event(place, message_id, None, ends_job)
+        return _OutgoingEvent(place, message_id, None, ends_job)
     status: JobStatus | None = job_status(session, row.job_id) if ends_job else None
     left_out = set() if ends_job else {"status"}
     message = WebhookMessage(
         id=row.id, job=row.job_id, at=row.at, kind=row.kind, data=row.data, status=status
     )
-    return _Event(place, message_id, message.model_dump_json(exclude=left_out).encode(), ends_job)
+    return _OutgoingEvent(place, message_id, message.model_dump_json(exclude=left_out).encode(), ends_job)
 
 
-def _sender(context: Context) -> Sender:
-    return Sender(Allowed.of(context.settings.webhook_private))
+def _sender(context: Context) -> WebhookSender:
+    return WebhookSender(Allowed.of(context.settings.webhook_private))

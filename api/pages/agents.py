@@ -20,14 +20,14 @@ from api.routes.dependencies import (
     JobId,
     ReadSession,
 )
-from db.api_keys import Scope
+from db.api_keys import KeyScope
 from db.engine import Database
 from warpsmith.errors import InvalidInput
 
 router = page_router()
 
 
-@router.get("/jobs/{job_id}/agents", dependencies=[*allow(Scope.READ), *allow(Scope.AGENTS), SLOT])
+@router.get("/jobs/{job_id}/agents", dependencies=[*allow(KeyScope.READ), *allow(KeyScope.AGENTS), SLOT])
 def agents(request: Request, job_id: JobId, session: ReadSession) -> Response:
     """All steps of a job, and what waits for an answer."""
     return page(
@@ -40,7 +40,7 @@ def agents(request: Request, job_id: JobId, session: ReadSession) -> Response:
     )
 
 
-@router.post("/jobs/{job_id}/agents/{request_id}", dependencies=allow(Scope.AGENTS))
+@router.post("/jobs/{job_id}/agents/{request_id}", dependencies=allow(KeyScope.AGENTS))
 async def reply(
     request: Request,
     job_id: JobId,

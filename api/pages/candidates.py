@@ -9,7 +9,7 @@ from api.pages.job_heading import heading
 from api.pages.rendering import page, page_router
 from api.requests.auth import allow
 from api.routes.dependencies import SLOT, JobId, ReadSession
-from db.api_keys import Scope
+from db.api_keys import KeyScope
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.tables import CandidateRow
@@ -34,7 +34,7 @@ class Shown:
     children: list["Shown"]
 
 
-@router.get("/jobs/{job_id}/candidates", dependencies=[*allow(Scope.READ), SLOT])
+@router.get("/jobs/{job_id}/candidates", dependencies=[*allow(KeyScope.READ), SLOT])
 def candidates(request: Request, job_id: JobId, session: ReadSession) -> Response:
     """All candidates of a job."""
     job = JobRepository(session).get(job_id, with_spec=True).spec

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from api.pages.rendering import page, page_router
 from api.requests.auth import allow
 from api.routes.dependencies import SLOT, ReadSession
-from db.api_keys import Scope
+from db.api_keys import KeyScope
 from db.repositories.jobs import JobRepository
 from db.views import result_views
 from db.views.job_status import job_status
@@ -26,7 +26,7 @@ Id = Annotated[str, Query(max_length=64, pattern=NO_NUL)]
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedJob:
     """One of the two jobs."""
 
     status: JobStatus
@@ -45,7 +45,7 @@ class Side:
         return {e.workload: e for e in self.result.dispatch} if self.result else {}
 
 
-@router.get("/compare", dependencies=[*allow(Scope.READ), SLOT])
+@router.get("/compare", dependencies=[*allow(KeyScope.READ), SLOT])
 def compare(request: Request, session: ReadSession, a: Id = "", b: Id = "") -> Response:
     """Two jobs: their figures, what serves each workload, and how their sources differ."""
     sides = [_side(session, job_id) for job_id in (a.strip(), b.strip()) if job_id]
@@ -63,8 +63,8 @@ def compare(request: Request, session: ReadSession, a: Id = "", b: Id = "") -> R
     )
 
 
-def _side(session: Session, job_id: str) -> Side:
-    return Side(
+def _side(session: Session, job_id: str) -> ComparedJob:
+    return ComparedJob(
         status=job_status(session, job_id),
         job=JobRepository(session).get(job_id, with_spec=True).spec,
         result=result_views.job_result(session, job_id),
@@ -72,7 +72,7 @@ def _side(session: Session, job_id: str) -> Side:
     )
 
 
-def _winners(sides: list[Side], workload: str) -> list[DiffRow]:
+def _winners(sides: list[ComparedJob], workload: str) -> list[DiffRow]:
     sources = []
     for side in sides:
         entry = side.entries.get(workload)

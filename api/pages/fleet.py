@@ -9,7 +9,7 @@ from fastapi.responses import RedirectResponse
 from api.pages.rendering import page, page_router
 from api.requests.auth import CurrentCaller, allow
 from api.routes.dependencies import SLOT, FleetDatabase, FleetSession
-from db.api_keys import Scope
+from db.api_keys import KeyScope
 from db.repositories.workers import ALIVE_S, WorkerRepository
 from db.views.fleet_view import fleet
 from warpsmith.http_models import NO_NUL
@@ -17,7 +17,7 @@ from warpsmith.http_models import NO_NUL
 router = page_router()
 
 
-@router.get("/fleet", dependencies=[*allow(Scope.READ), SLOT])
+@router.get("/fleet", dependencies=[*allow(KeyScope.READ), SLOT])
 def shown(request: Request, session: FleetSession, caller: CurrentCaller) -> Response:
     """The fleet, as far as the key may see it: jobs of other tenants have neither name nor link."""
     found = fleet(session)
@@ -27,11 +27,11 @@ def shown(request: Request, session: FleetSession, caller: CurrentCaller) -> Res
         fleet=found,
         alive={w.id for w in found.workers if w.last_seen > found.at - timedelta(seconds=ALIVE_S)},
         held={w.id: [h for h in found.held if h.worker == w.id] for w in found.workers},
-        operates=Scope.ADMIN.value in caller.scopes,
+        operates=KeyScope.ADMIN.value in caller.scopes,
     )
 
 
-@router.post("/fleet/{worker_id}/drain", dependencies=allow(Scope.ADMIN))
+@router.post("/fleet/{worker_id}/drain", dependencies=allow(KeyScope.ADMIN))
 def drain(
     worker_id: Annotated[str, Path(max_length=64, pattern=NO_NUL)], database: FleetDatabase
 ) -> Response:

@@ -15,7 +15,7 @@ from api.pages.rendering import page, page_router
 from api.requests.auth import allow
 from api.requests.problems import Conflict
 from api.routes.dependencies import SLOT, CurrentDatabase, JobId, ReadSession
-from db.api_keys import Scope
+from db.api_keys import KeyScope
 from db.repositories.jobs import JobRepository
 from db.views import result_views
 from db.views.job_facts import job_facts
@@ -24,7 +24,7 @@ from warpsmith.http_models import JobResult, TrialView
 from warpsmith.report.tables import has_gain, reason_lines
 
 router = page_router()
-READS = [*allow(Scope.READ), SLOT]
+READS = [*allow(KeyScope.READ), SLOT]
 PAGE_OF_TRIALS = 1000
 COMPRESSED = zipfile.ZIP_DEFLATED
 
@@ -50,7 +50,7 @@ def overview(request: Request, job_id: JobId, session: ReadSession) -> Response:
     )
 
 
-@router.post("/jobs/{job_id}/cancel", dependencies=allow(Scope.SUBMIT))
+@router.post("/jobs/{job_id}/cancel", dependencies=allow(KeyScope.SUBMIT))
 def cancel(job_id: JobId, database: CurrentDatabase) -> Response:
     """End the job, and show it."""
     with database.write() as session:

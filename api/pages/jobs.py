@@ -10,7 +10,7 @@ from api.pages.rendering import page, page_router
 from api.requests.auth import allow
 from api.requests.query_names import LABEL
 from api.routes.dependencies import SLOT, ReadSession
-from db.api_keys import Scope
+from db.api_keys import KeyScope
 from db.repositories.events import EventRepository
 from db.repositories.jobs import JobFilter
 from db.views import result_views
@@ -37,7 +37,7 @@ async def asked_for(state: Word = "", label: Word = "", name: Word = "", device:
     return JobFilter([JobState(state)] if state else (), {key: value} if label else {}, name, device)
 
 
-@router.get("/", dependencies=[*allow(Scope.READ), SLOT])
+@router.get("/", dependencies=[*allow(KeyScope.READ), SLOT])
 def jobs(
     request: Request,
     session: ReadSession,

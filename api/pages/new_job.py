@@ -16,7 +16,7 @@ from api.requests.auth import Caller, CurrentCaller, allow
 from api.requests.limits import MAX_BODY_BYTES
 from api.routes import jobs
 from api.routes.dependencies import SLOT, CurrentNotifier, CurrentSettings, FleetDatabase, ReadSession
-from db.api_keys import Scope
+from db.api_keys import KeyScope
 from db.engine import Database
 from db.queue.broker import Notifier
 from db.repositories.jobs import JobRepository
@@ -36,7 +36,7 @@ LANGUAGES = (Backend.CUDA, Backend.OPENCL, Backend.HIP)
 
 
 @dataclass(frozen=True)
-class Draft:
+class JobDraft:
     """What the form holds."""
 
     source: str = ""
@@ -46,7 +46,7 @@ class Draft:
     """The job file, as YAML."""
 
     @classmethod
-    def of(cls, fields: Mapping[str, str]) -> "Draft":
+    def of(cls, fields: Mapping[str, str]) -> "JobDraft":
         """What was sent; line ends are those of a file."""
         names = ("source", "backend", "entry", "job")
         return cls(*(fields.get(name, "").replace("\r\n", "\n") for name in names))
@@ -62,21 +62,21 @@ class Said:
     valid: bool = False
 
 
-@router.get("/new", dependencies=[*allow(Scope.READ), SLOT])
+@router.get("/new", dependencies=[*allow(KeyScope.READ), SLOT])
 def new(
     request: Request,
     session: ReadSession,
     origin: Annotated[str, Query(alias="from", max_length=64, pattern=NO_NUL)] = "",
 ) -> Response:
     """The empty form, or that of an earlier job, to be changed."""
-    draft = Draft()
+    draft = JobDraft()
     if origin:
         job = JobRepository(session).get(origin, with_spec=True).spec
         draft = _of_job(job)
     return _form(request, draft, Said())
 
 
-@router.post("/new", dependencies=allow(Scope.SUBMIT))
+@router.post("/new", dependencies=allow(KeyScope.SUBMIT))
 async def change(
     request: Request,
     caller: CurrentCaller,
@@ -86,7 +86,7 @@ async def change(
 ) -> Response:
     """Fill the job from the source, say what is wrong with it, or submit it, as the pressed button says."""
     fields = await read_form(request, MAX_BODY_BYTES)
-    draft = Draft.of(fields)
+    draft = JobDraft.of(fields)
     match fields.get("do"):
         case "init":
             return await run_in_threadpool(_init, request, draft)
@@ -96,24 +96,29 @@ async def change(
             return await run_in_threadpool(_validate, request, draft)
 
 
-def _init(request: Request, draft: Draft) -> Response:
+def _init(request: Request, draft: JobDraft) -> Response:
     try:
         with _READING:
             text = job_text.draft(draft.source, _language(draft), draft.entry.strip())
     except InvalidInput as exc:
         about = f"{exc.field}: {exc.message}" if exc.field else exc.message
         return _form(request, draft, Said(about_source=about), 422)
-    filled = Draft(draft.source, draft.backend, draft.entry, text)
+    filled = JobDraft(draft.source, draft.backend, draft.entry, text)
     return _form(request, filled, _read(filled)[1])
 
 
-def _validate(request: Request, draft: Draft) -> Response:
+def _validate(request: Request, draft: JobDraft) -> Response:
     said = _read(draft)[1]
     return _form(request, draft, said, 200 if said.valid else 422)
 
 
 def _submit(
-    request: Request, draft: Draft, caller: Caller, settings: Settings, database: Database, notifier: Notifier
+    request: Request,
+    draft: JobDraft,
+    caller: Caller,
+    settings: Settings,
+    database: Database,
+    notifier: Notifier,
 ) -> Response:
     job, said = _read(draft)
     if job is None:
@@ -125,7 +130,7 @@ def _submit(
     return RedirectResponse(f"/jobs/{status.id}", 303)
 
 
-def _read(draft: Draft) -> tuple[Job | None, Said]:
+def _read(draft: JobDraft) -> tuple[Job | None, Said]:
     try:
         with _READING:
             job, warnings = job_text.checked(draft.job, draft.source)
@@ -136,7 +141,7 @@ def _read(draft: Draft) -> tuple[Job | None, Said]:
     return job, Said(warnings, valid=True)
 
 
-def _of_job(job: Job) -> Draft:
+def _of_job(job: Job) -> JobDraft:
     """A job as a draft; a source of one file stands beside the job file, as it would on a disk."""
     data = job.model_dump(mode="json", exclude_defaults=True)
     backend, source = job.kernel.backend, ""
@@ -148,17 +153,17 @@ def _of_job(job: Job) -> Draft:
             **data["kernel"],
         }
     text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110)
-    return Draft(source, backend.value, job.kernel.entry, text)
+    return JobDraft(source, backend.value, job.kernel.entry, text)
 
 
-def _language(draft: Draft) -> Backend:
+def _language(draft: JobDraft) -> Backend:
     if draft.backend in [language.value for language in LANGUAGES]:
         return Backend(draft.backend)
     opencl = any(word in draft.source for word in ("__kernel", "get_global_id", "get_group_id"))
     return Backend.OPENCL if opencl else Backend.CUDA
 
 
-def _form(request: Request, draft: Draft, said: Said, status_code: int = 200) -> Response:
+def _form(request: Request, draft: JobDraft, said: Said, status_code: int = 200) -> Response:
     lines = draft.job.splitlines()
     return page(
         request,

@@ -60,7 +60,7 @@ class Caller:
     limits: KeyLimits = NO_LIMITS
 
 
-ANYBODY = Caller(DEFAULT_TENANT, frozenset(s.value for s in api_keys.Scope))
+ANYBODY = Caller(DEFAULT_TENANT, frozenset(s.value for s in api_keys.KeyScope))
 """The caller on this machine if no key is required."""
 
 
@@ -199,7 +199,7 @@ CurrentCaller = Annotated[Caller, Depends(get_caller)]
 _BEARER = HTTPBearer(auto_error=False, description="A key made with `warpsmith keys create`.")
 
 
-def needs(scope: api_keys.Scope) -> Callable[..., Awaitable[None]]:
+def needs(scope: api_keys.KeyScope) -> Callable[..., Awaitable[None]]:
     """A dependency: the key must have this scope."""
 
     async def check(
@@ -212,6 +212,6 @@ def needs(scope: api_keys.Scope) -> Callable[..., Awaitable[None]]:
     return check
 
 
-def allow(scope: api_keys.Scope) -> list[Any]:
+def allow(scope: api_keys.KeyScope) -> list[Any]:
     """Value of `dependencies=` for a route or a router."""
     return [Depends(needs(scope))]

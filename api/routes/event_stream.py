@@ -18,7 +18,7 @@ from api.live.shared_polls import Poll, Polls
 from api.requests.auth import CurrentCaller, allow
 from api.requests.problems import responses
 from api.routes.dependencies import CurrentBroadcaster, CurrentDatabase, CurrentPolls, JobId
-from db.api_keys import Scope
+from db.api_keys import KeyScope
 from db.engine import Database
 from db.event_cursor import Cursor
 from db.repositories.events import EventRepository
@@ -66,7 +66,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 @router.get(
     "/jobs/{job_id}/stream",
     response_class=StreamingResponse,
-    dependencies=allow(Scope.READ),
+    dependencies=allow(KeyScope.READ),
     responses=responses(404, 422) | _STREAM,
 )
 async def job_stream(
@@ -103,7 +103,7 @@ async def job_stream(
 @router.get(
     "/stream",
     response_class=StreamingResponse,
-    dependencies=allow(Scope.READ),
+    dependencies=allow(KeyScope.READ),
     responses=responses(422) | _STREAM,
 )
 async def stream(

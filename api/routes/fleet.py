@@ -13,7 +13,7 @@ from api.requests.auth import allow
 from api.requests.problems import responses
 from api.requests.query_names import JobsAskedFor
 from api.routes.dependencies import FleetDatabase, FleetSession
-from db.api_keys import Scope
+from db.api_keys import KeyScope
 from db.repositories.jobs import JobRepository
 from db.views import result_views
 from db.views.job_status import job_status
@@ -23,7 +23,7 @@ from warpsmith.http_models import NO_NUL, JobPage, JobStatus, WorkerList
 router = APIRouter(tags=["service"])
 
 
-@router.get("/v1/workers", dependencies=allow(Scope.READ))
+@router.get("/v1/workers", dependencies=allow(KeyScope.READ))
 def workers(session: FleetSession) -> WorkerList:
     """Workers seen recently, their devices, and the back ends they cannot use."""
     return result_views.worker_list(session)
@@ -33,7 +33,7 @@ TENANT = r"^([*]|[a-z0-9][a-z0-9._-]*)$"
 Whose = Annotated[str, Query(max_length=64, pattern=TENANT, description="A tenant, or `*` for all tenants.")]
 
 
-@router.get("/v1/fleet/jobs", dependencies=allow(Scope.ADMIN), responses=responses(422))
+@router.get("/v1/fleet/jobs", dependencies=allow(KeyScope.ADMIN), responses=responses(422))
 def fleet_jobs(
     session: FleetSession,
     tenant: Whose,
@@ -49,7 +49,9 @@ def fleet_jobs(
     )
 
 
-@router.post("/v1/fleet/jobs/{job_id}/cancel", dependencies=allow(Scope.ADMIN), responses=responses(404, 422))
+@router.post(
+    "/v1/fleet/jobs/{job_id}/cancel", dependencies=allow(KeyScope.ADMIN), responses=responses(404, 422)
+)
 def cancel_fleet_job(
     job_id: Annotated[str, Path(max_length=64, pattern=NO_NUL)], database: FleetDatabase, tenant: Whose
 ) -> JobStatus:
@@ -62,7 +64,7 @@ def cancel_fleet_job(
 
 @router.get(
     "/metrics",
-    dependencies=allow(Scope.ADMIN),
+    dependencies=allow(KeyScope.ADMIN),
     response_class=Response,
     responses={200: {"content": {"text/plain": {}}}},
 )

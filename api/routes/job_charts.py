@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query, Response
 from api.requests.auth import allow
 from api.requests.problems import Conflict, responses
 from api.routes.dependencies import JobId, ReadSession
-from db.api_keys import Scope
+from db.api_keys import KeyScope
 from db.views.job_facts import job_facts
 from db.views.result_views import trial_view
 from db.views.stage_seconds import stage_seconds
@@ -25,7 +25,7 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 @router.get(
     "/{job_id}/points",
     response_model=TrialPoints,
-    dependencies=allow(Scope.READ),
+    dependencies=allow(KeyScope.READ),
     responses=responses(404, 422),
 )
 def points(
@@ -43,7 +43,7 @@ def points(
     return Response(trial_points(session, job_id, since).model_dump_json(), media_type="application/json")
 
 
-@router.get("/{job_id}/trials/{number}", dependencies=allow(Scope.READ), responses=responses(404, 422))
+@router.get("/{job_id}/trials/{number}", dependencies=allow(KeyScope.READ), responses=responses(404, 422))
 def trial(
     job_id: JobId,
     session: ReadSession,
@@ -53,13 +53,13 @@ def trial(
     return trial_view(session, job_id, number)
 
 
-@router.get("/{job_id}/seconds", dependencies=allow(Scope.READ), responses=responses(404, 422))
+@router.get("/{job_id}/seconds", dependencies=allow(KeyScope.READ), responses=responses(404, 422))
 def seconds(job_id: JobId, session: ReadSession) -> JobSeconds:
     """Where the time of the job went, by stage and round; so far, if it runs."""
     return stage_seconds(session, job_id)
 
 
-@router.get("/{job_id}/facts", dependencies=allow(Scope.READ), responses=responses(404, 409, 422))
+@router.get("/{job_id}/facts", dependencies=allow(KeyScope.READ), responses=responses(404, 409, 422))
 def facts(job_id: JobId, session: ReadSession) -> Facts:
     """What bounds the kernel, and which parameters matter; so far, if the job runs."""
     found = job_facts(session, job_id)

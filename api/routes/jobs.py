@@ -23,7 +23,7 @@ from api.routes.dependencies import (
 )
 from api.routes.example_job import EXAMPLES
 from api.routes.service_checks import check_job, check_room
-from db.api_keys import Scope
+from db.api_keys import KeyScope
 from db.engine import Database
 from db.queue.broker import Notifier, relay
 from db.repositories.jobs import JobRepository
@@ -61,7 +61,9 @@ Key = Annotated[
 ]
 
 
-@router.post("", status_code=202, dependencies=allow(Scope.SUBMIT), responses=responses(400, 413, 415, 422))
+@router.post(
+    "", status_code=202, dependencies=allow(KeyScope.SUBMIT), responses=responses(400, 413, 415, 422)
+)
 def submit(
     posted: Annotated[Posted[Job], Body(openapi_examples=EXAMPLES)],
     settings: CurrentSettings,
@@ -116,7 +118,7 @@ def store(
     return status
 
 
-@router.get("", dependencies=allow(Scope.READ), responses=responses(422))
+@router.get("", dependencies=allow(KeyScope.READ), responses=responses(422))
 def list_jobs(
     session: ReadSession,
     only: JobsAskedFor,
@@ -132,7 +134,7 @@ def list_jobs(
 @polled.get(
     "/{job_id}",
     response_model=JobStatus,
-    dependencies=allow(Scope.READ),
+    dependencies=allow(KeyScope.READ),
     responses=responses(404, 422) | {304: {"description": "Nothing but the time left has changed."}},
 )
 async def status(
@@ -163,13 +165,13 @@ async def status(
     return Response(found.body, media_type="application/json", headers=found.headers())
 
 
-@router.get("/{job_id}/definition", dependencies=allow(Scope.READ), responses=responses(404, 422))
+@router.get("/{job_id}/definition", dependencies=allow(KeyScope.READ), responses=responses(404, 422))
 def definition(job_id: JobId, session: ReadSession) -> Job:
     """The job as it was submitted, with defaults filled in."""
     return JobRepository(session).get(job_id, with_spec=True).spec
 
 
-@router.get("/{job_id}/trials", dependencies=allow(Scope.READ), responses=responses(404, 422))
+@router.get("/{job_id}/trials", dependencies=allow(KeyScope.READ), responses=responses(404, 422))
 def trials(
     job_id: JobId,
     session: ReadSession,
@@ -180,7 +182,7 @@ def trials(
     return result_views.trial_page(session, job_id, after, limit)
 
 
-@polled.get("/{job_id}/events", dependencies=allow(Scope.READ), responses=responses(404, 422))
+@polled.get("/{job_id}/events", dependencies=allow(KeyScope.READ), responses=responses(404, 422))
 async def events(
     job_id: JobId,
     database: CurrentDatabase,
@@ -196,13 +198,13 @@ async def events(
     return await news.event_page(broadcaster, database, job_id, after, limit, wait)
 
 
-@router.get("/{job_id}/candidates", dependencies=allow(Scope.READ), responses=responses(404, 422))
+@router.get("/{job_id}/candidates", dependencies=allow(KeyScope.READ), responses=responses(404, 422))
 def candidates(job_id: JobId, session: ReadSession) -> CandidateList:
     """The templates that were searched, with the rules that made them."""
     return result_views.candidate_list(session, job_id)
 
 
-@router.get("/{job_id}/result", dependencies=allow(Scope.READ), responses=responses(404, 409, 422))
+@router.get("/{job_id}/result", dependencies=allow(KeyScope.READ), responses=responses(404, 409, 422))
 def result(job_id: JobId, session: ReadSession) -> JobResult:
     """The evidence: verified speed-ups, the dispatch table with tuned sources, all rejections."""
     found = result_views.job_result(session, job_id)
@@ -211,7 +213,7 @@ def result(job_id: JobId, session: ReadSession) -> JobResult:
     return found
 
 
-@router.post("/{job_id}/cancel", dependencies=allow(Scope.SUBMIT), responses=responses(404, 422))
+@router.post("/{job_id}/cancel", dependencies=allow(KeyScope.SUBMIT), responses=responses(404, 422))
 def cancel(job_id: JobId, database: CurrentDatabase) -> JobStatus:
     """Cancel a job. A job that has ended is left unchanged."""
     with database.write() as session:

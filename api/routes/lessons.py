@@ -8,7 +8,7 @@ from api.requests.auth import CurrentCaller, allow
 from api.requests.posted import Posted
 from api.requests.problems import responses
 from api.routes.dependencies import CurrentDatabase, ReadSession
-from db.api_keys import Scope
+from db.api_keys import KeyScope
 from db.repositories.memory.lessons import LessonRepository
 from db.views import memory_views
 from warpsmith.http_models import NO_NUL, JobLesson, JobLessonPage, LessonKept, RegistryList
@@ -19,7 +19,7 @@ Fingerprint = Annotated[str, Query(pattern="^[0-9a-f]{64}$")]
 Key = Annotated[str, Query(max_length=1200, pattern=NO_NUL)]
 
 
-@router.get("/registry", dependencies=allow(Scope.READ), responses=responses(422))
+@router.get("/registry", dependencies=allow(KeyScope.READ), responses=responses(422))
 def registry(
     session: ReadSession,
     kernel: Annotated[
@@ -35,7 +35,7 @@ def registry(
     return memory_views.registry_list(session, kernel, device_class, workload)
 
 
-@router.get("/lessons", dependencies=allow(Scope.READ), responses=responses(422))
+@router.get("/lessons", dependencies=allow(KeyScope.READ), responses=responses(422))
 def lessons(
     session: ReadSession,
     job: Annotated[str | None, Query(max_length=64, pattern=NO_NUL, description="Of this job.")] = None,
@@ -48,7 +48,7 @@ def lessons(
     return memory_views.lesson_page(session, job, after, limit)
 
 
-@router.post("/lessons", dependencies=allow(Scope.SUBMIT), responses=responses(400, 413, 415, 422))
+@router.post("/lessons", dependencies=allow(KeyScope.SUBMIT), responses=responses(400, 413, 415, 422))
 def teach(
     posted: Annotated[Posted[JobLesson], Body()],
     caller: CurrentCaller,

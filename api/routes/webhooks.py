@@ -10,7 +10,7 @@ from api.requests.auth import CurrentCaller, allow
 from api.requests.posted import Posted
 from api.requests.problems import Conflict, TooMany, responses
 from api.routes.dependencies import CurrentDatabase, CurrentNotifier, CurrentSettings, ReadSession
-from db.api_keys import Scope
+from db.api_keys import KeyScope
 from db.engine import Database
 from db.message_names import DELIVER, WEBHOOK_QUEUE
 from db.queue.broker import relay
@@ -22,7 +22,7 @@ from warpsmith.errors import InvalidInput, NotFound
 from warpsmith.http_models import NO_NUL
 from warpsmith.system.addresses import Allowed
 from warpsmith.webhooks.models import NewWebhook, WebhookCreated, WebhookList, WebhookView
-from warpsmith.webhooks.sending import Sender
+from warpsmith.webhooks.sending import WebhookSender
 
 router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"])
 making = APIRouter(prefix="/v1/webhooks", tags=["webhooks"])
@@ -40,7 +40,7 @@ WebhookId = Annotated[str, Path(max_length=64, pattern=NO_NUL, description="Id o
 
 
 @router.post(
-    "", status_code=201, dependencies=allow(Scope.SUBMIT), responses=responses(400, 409, 413, 415, 422)
+    "", status_code=201, dependencies=allow(KeyScope.SUBMIT), responses=responses(400, 409, 413, 415, 422)
 )
 def create_webhook(
     posted: Annotated[Posted[NewWebhook], Body()],
@@ -64,20 +64,20 @@ def create_webhook(
     return WebhookCreated(**dict(_view(row)), secret=row.secret)
 
 
-@router.get("", dependencies=allow(Scope.READ), responses=responses(422))
+@router.get("", dependencies=allow(KeyScope.READ), responses=responses(422))
 def list_webhooks(session: ReadSession) -> WebhookList:
     """The webhooks of your tenant, oldest first, without their secrets."""
     return WebhookList(items=tuple(_view(row) for row in WebhookRepository(session).all()))
 
 
-@router.get("/{webhook_id}", dependencies=allow(Scope.READ), responses=responses(404, 422))
+@router.get("/{webhook_id}", dependencies=allow(KeyScope.READ), responses=responses(404, 422))
 def webhook(webhook_id: WebhookId, session: ReadSession) -> WebhookView:
     """A webhook, and how its last attempt went."""
     return _view(WebhookRepository(session).get(webhook_id))
 
 
 @router.delete(
-    "/{webhook_id}", status_code=204, dependencies=allow(Scope.SUBMIT), responses=responses(404, 422)
+    "/{webhook_id}", status_code=204, dependencies=allow(KeyScope.SUBMIT), responses=responses(404, 422)
 )
 def delete_webhook(webhook_id: WebhookId, database: CurrentDatabase) -> None:
     """Delete a webhook. An attempt that is under way is the last."""
@@ -85,7 +85,7 @@ def delete_webhook(webhook_id: WebhookId, database: CurrentDatabase) -> None:
         WebhookRepository(session).delete(webhook_id)
 
 
-@router.post("/{webhook_id}/enable", dependencies=allow(Scope.SUBMIT), responses=responses(404, 422))
+@router.post("/{webhook_id}/enable", dependencies=allow(KeyScope.SUBMIT), responses=responses(404, 422))
 def enable_webhook(webhook_id: WebhookId, database: CurrentDatabase) -> WebhookView:
     """Resume a webhook that was disabled or waits after a failure: with the event that it did not take."""
     with database.write() as session:
@@ -93,7 +93,7 @@ def enable_webhook(webhook_id: WebhookId, database: CurrentDatabase) -> WebhookV
 
 
 @router.post(
-    "/{webhook_id}/ping", status_code=202, dependencies=allow(Scope.SUBMIT), responses=responses(404, 422)
+    "/{webhook_id}/ping", status_code=202, dependencies=allow(KeyScope.SUBMIT), responses=responses(404, 422)
 )
 def ping_webhook(webhook_id: WebhookId, database: CurrentDatabase, notifier: CurrentNotifier) -> WebhookView:
     """Have a message of the kind `ping` sent now, also to a disabled webhook.
@@ -125,7 +125,7 @@ def _check_url(url: str, private: str) -> None:
     if not _looking_up.acquire(blocking=False):
         raise TooMany("too many hosts of webhooks are being looked up", 1.0)
     try:
-        Sender(_allowed(private)).check(url, LOOK_UP_S)
+        WebhookSender(_allowed(private)).check(url, LOOK_UP_S)
     finally:
         _looking_up.release()
 

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 
 from db import migrate
-from db.api_keys import KeyLimits, Scope
+from db.api_keys import KeyLimits, KeyScope
 from db.engine import Database
 from db.repositories.keys import KeyRepository
 from testbed.plain_http import NO_TLS
@@ -130,7 +130,7 @@ class Fleet:
         self.database = Database(self.postgres.url)
         limits = KeyLimits(requests_per_s=1e6, submits_per_minute=10**6, open_jobs=10**6)
         with self.database.write() as session:
-            key = KeyRepository(session).create("bench", "bench", tuple(Scope), limits)[1]
+            key = KeyRepository(session).create("bench", "bench", tuple(KeyScope), limits)[1]
         self.headers = {"Authorization": f"Bearer {key}"}
         self.api.start()
         for worker in self.workers:

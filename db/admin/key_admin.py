@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.exc import DBAPIError
 
 from db import migrate
-from db.api_keys import KeyLimits, Scope
+from db.api_keys import KeyLimits, KeyScope
 from db.engine import Database, open_database, utc_now
 from db.repositories.keys import KeyRepository, is_active
 from db.tables import ApiKeyRow
@@ -49,7 +49,7 @@ def create(
     """A new key; its text is returned only here."""
     expires_at = None if days is None else utc_now() + timedelta(days=days)
     with _database(current) as database, database.write() as session:
-        chosen = [Scope(s) for s in scopes]
+        chosen = [KeyScope(s) for s in scopes]
         row, key = KeyRepository(session).create(name, tenant, chosen, limits, expires_at)
         return _view(row), key
 

@@ -10,7 +10,7 @@ from db.engine import Database
 from db.queue.lease import Lease
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
-from db.repositories.trials import FinishedTrial, TrialRepository
+from db.repositories.trials import TrialRepository, TrialResult
 from warpsmith.domain.templates.outcome import Outcome
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.errors import LeaseLost
@@ -40,7 +40,7 @@ class DatabaseSink:
         self._job_id = job_id
         self._candidate_id = candidate_id
         self._proposed: list[Configuration] = []
-        self._finished: list[FinishedTrial] = []
+        self._finished: list[TrialResult] = []
         self._spent = False
         self._full = threading.Event()
         self._ended = threading.Event()
@@ -59,7 +59,7 @@ class DatabaseSink:
     def finished(self, configuration: Configuration, outcome: Outcome, seconds: float) -> None:
         """Record a finished trial. Once committed, within a second, it is never run again."""
         with self._buffers:
-            self._finished.append(FinishedTrial(configuration, outcome, seconds))
+            self._finished.append(TrialResult(configuration, outcome, seconds))
             if len(self._finished) >= MAX_BATCH:
                 self._full.set()
 

@@ -13,7 +13,7 @@ from warpsmith.domain.state import TaskKind, TaskState
 
 
 @dataclass(frozen=True)
-class Turn:
+class NextTask:
     """A waiting task, locked until the transaction ends."""
 
     task_id: str
@@ -33,7 +33,7 @@ class Turns:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def next(self, queue: str) -> Turn | None:
+    def next(self, queue: str) -> NextTask | None:
         """The next task of a queue; None if none waits.
 
         The tenant that was served longest ago comes first. Its tasks are ordered by: lost attempts, higher
@@ -54,7 +54,7 @@ class Turns:
             )
             found = self._session.execute(query).one_or_none()
             if found is not None:
-                return Turn(found.id, tenant, found.number == 0)
+                return NextTask(found.id, tenant, found.number == 0)
         return None
 
     def is_being_decided(self, queue: str, tenant: str, within_s: float) -> bool:

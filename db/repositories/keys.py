@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import exists, or_, select, update
 from sqlalchemy.orm import Session
 
-from db.api_keys import KeyLimits, Scope, digest, fits, id_of, new_key
+from db.api_keys import KeyLimits, KeyScope, digest, fits, id_of, new_key
 from db.engine import utc_now
 from db.tables import ApiKeyRow
 from warpsmith.errors import NotFound
@@ -22,7 +22,7 @@ class KeyRepository:
         self,
         name: str,
         tenant: str,
-        scopes: Sequence[Scope],
+        scopes: Sequence[KeyScope],
         limits: KeyLimits,
         expires_at: datetime | None = None,
     ) -> tuple[ApiKeyRow, str]:
@@ -96,7 +96,9 @@ class KeyRepository:
             raise NotFound(f"key {key_id} has ended; create another")
         lifetime = None if old.expires_at is None else old.expires_at - old.created_at
         expires_at = None if lifetime is None else utc_now() + lifetime
-        row, key = self.create(old.name, old.tenant, [Scope(s) for s in old.scopes], old.limits, expires_at)
+        row, key = self.create(
+            old.name, old.tenant, [KeyScope(s) for s in old.scopes], old.limits, expires_at
+        )
         end = utc_now() + timedelta(seconds=grace_s)
         old.expires_at = end if old.expires_at is None else min(end, old.expires_at)
         if grace_s <= 0:

@@ -17,7 +17,7 @@ KEEP_S = 600.0
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CompilationRequest:
     """A requested compilation."""
 
     key: str
@@ -33,7 +33,7 @@ class CompilationRepository:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def want(self, wanted: Sequence[Wanted]) -> list[str]:
+    def want(self, wanted: Sequence[CompilationRequest]) -> list[str]:
         """Request these compilations; returns the keys that were not requested before."""
         without_waiting_for_the_disk(self._session)
         at = clock(self._session)
@@ -45,7 +45,7 @@ class CompilationRepository:
         insert = insert_new(self._session, CompilationRow).values(rows)
         return list(self._session.scalars(insert.returning(CompilationRow.key)))
 
-    def take(self, key: str, worker: str) -> Wanted | None:
+    def take(self, key: str, worker: str) -> CompilationRequest | None:
         """Take this compilation; None if another worker has it, or it is no longer requested."""
         without_waiting_for_the_disk(self._session)
         row = self._session.execute(
@@ -54,9 +54,9 @@ class CompilationRepository:
             .values(state=CompilationState.TAKEN, worker=worker)
             .returning(CompilationRow.queue, CompilationRow.kernel, CompilationRow.device)
         ).one_or_none()
-        return None if row is None else Wanted(key, row.queue, row.kernel, row.device)
+        return None if row is None else CompilationRequest(key, row.queue, row.kernel, row.device)
 
-    def take_next(self, queue: str, worker: str) -> Wanted | None:
+    def take_next(self, queue: str, worker: str) -> CompilationRequest | None:
         """Take the compilation that has waited longest in a queue; None if none waits."""
         waiting = (CompilationRow.queue == queue, CompilationRow.state == CompilationState.WANTED)
         query = select(CompilationRow.key).where(*waiting).order_by(CompilationRow.created_at).limit(1)

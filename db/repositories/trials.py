@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
 
 
 @dataclass(frozen=True)
-class FinishedTrial:
+class TrialResult:
     """A slice's result for a configuration."""
 
     configuration: Configuration
@@ -140,7 +140,7 @@ class TrialRepository:
         return [row.configuration for row in sorted(taken, key=lambda row: int(row.number))]
 
     def finish(
-        self, job_id: str, candidate_id: str, task_id: str | None, trials: Sequence[FinishedTrial]
+        self, job_id: str, candidate_id: str, task_id: str | None, trials: Sequence[TrialResult]
     ) -> int:
         """Store outcomes of proposed trials; a finished trial keeps its outcome.
 
@@ -163,7 +163,7 @@ class TrialRepository:
         self._count_measured(job_id, candidate_id, fresh)
         return len(fresh)
 
-    def _count_measured(self, job_id: str, candidate_id: str, fresh: Sequence[FinishedTrial]) -> None:
+    def _count_measured(self, job_id: str, candidate_id: str, fresh: Sequence[TrialResult]) -> None:
         measured = [t.outcome for t in fresh if isinstance(t.outcome, Measured)]
         if measured:
             candidate = update(CandidateRow).where(CandidateRow.id == candidate_id)
@@ -189,7 +189,7 @@ class TrialRepository:
             found.setdefault(row.key, row)
         return list(found.values())
 
-    def adopt(self, job_id: str, candidate_id: str, trials: Sequence[FinishedTrial]) -> int:
+    def adopt(self, job_id: str, candidate_id: str, trials: Sequence[TrialResult]) -> int:
         """Take over outcomes from other jobs, without cost to this job's budget; returns the number of new
         ones."""
         self.propose(job_id, candidate_id, [t.configuration for t in trials])
@@ -262,9 +262,9 @@ class TrialRepository:
         self,
         candidate_id: str,
         task_id: str | None,
-        trials: Sequence[FinishedTrial],
+        trials: Sequence[TrialResult],
         reused: bool = False,
-    ) -> list[FinishedTrial]:
+    ) -> list[TrialResult]:
         """Finish trials that are still proposed; returns them."""
         by_key = {configuration_key(t.configuration): t for t in reversed(trials)}
         open_ = (
@@ -337,7 +337,7 @@ def _proposals(
     ]
 
 
-def _values(trial: FinishedTrial) -> dict[str, Any]:
+def _values(trial: TrialResult) -> dict[str, Any]:
     """Column values of an outcome."""
     outcome = trial.outcome
     return {

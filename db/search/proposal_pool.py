@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.exc import DBAPIError
 
 from db.engine import Database, now, without_waiting_for_the_disk
-from db.named_lock import Held, alone
+from db.named_lock import HeldLock, alone
 from db.repositories.candidates import CandidateRepository
 from db.repositories.search_histories import HistoryRepository, Told
 from db.repositories.trials import TrialRepository
@@ -47,7 +47,7 @@ class ProposalPool:
         self._told: set[int] = set()
         self._numbers = range(0)
         self._lock = ExitStack()
-        self._held: Held | None = None
+        self._held: HeldLock | None = None
 
     def claim(self, count: int) -> list[Configuration]:
         """Claim up to `count` proposals, which this slice then has to run."""

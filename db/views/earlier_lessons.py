@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from db.repositories.jobs import JobRepository
-from db.repositories.memory.lessons import Found, LessonRepository
+from db.repositories.memory.lessons import AlikeLesson, LessonRepository
 from db.tables import JobRow
 from warpsmith.tuning.step_facts import Earlier
 from warpsmith.tuning.tasks import StepPayload
@@ -48,7 +48,7 @@ def recorded_lessons(session: Session, job_id: str, ids: Sequence[str]) -> Seque
     return _as_told(row, LessonRepository(session).of_jobs(row.spec.kernel, ids))
 
 
-def _as_told(row: JobRow, found: Sequence[Found]) -> Sequence[Earlier]:
+def _as_told(row: JobRow, found: Sequence[AlikeLesson]) -> Sequence[Earlier]:
     return [
         Earlier(
             job_id=f.job_id,

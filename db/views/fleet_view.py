@@ -14,7 +14,7 @@ from warpsmith.domain.state import TaskState
 
 
 @dataclass(frozen=True)
-class Held:
+class RunningTask:
     """A task that a worker runs."""
 
     worker: str | None
@@ -47,7 +47,7 @@ class Fleet:
 
     at: datetime
     workers: Sequence[WorkerRow]
-    held: Sequence[Held]
+    held: Sequence[RunningTask]
     queues: Sequence[Queue]
 
 
@@ -59,7 +59,7 @@ def fleet(session: Session) -> Fleet:
     query = select(TaskRow, JobRow.name).join(JobRow, JobRow.id == TaskRow.job_id)
     running = session.execute(query.where(TaskRow.state == TaskState.RUNNING).order_by(TaskRow.id)).all()
     held = [
-        Held(
+        RunningTask(
             worker=task.worker,
             kind=task.kind.value,
             queue=task.queue,

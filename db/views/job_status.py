@@ -14,7 +14,7 @@ from db.engine import Database, utc_now
 from db.event_cursor import final
 from db.tables import CandidateRow, EventRow, JobRow, WorkloadRow
 from db.tenant_sessions import TENANT
-from db.views.queue_places import Place, places
+from db.views.queue_places import QueuePlace, places
 from warpsmith.domain.state import JobState
 from warpsmith.errors import NotFound
 from warpsmith.http_models import JobStatus, WorkloadProgress
@@ -123,7 +123,7 @@ def not_begun(job: Row[Any]) -> bool:
     return job.state is JobState.BASELINE and job.started_at is None
 
 
-def _status(rows: Sequence[Row[Any]], place: Place | None = None) -> JobStatus:
+def _status(rows: Sequence[Row[Any]], place: QueuePlace | None = None) -> JobStatus:
     job = rows[0]
     speedups = [(row.workload_weight, _speedup(row)) for row in rows if row.workload_key is not None]
     left = None
@@ -168,7 +168,7 @@ def _status(rows: Sequence[Row[Any]], place: Place | None = None) -> JobStatus:
     )
 
 
-def _detail(job: Row[Any], place: Place | None) -> str:
+def _detail(job: Row[Any], place: QueuePlace | None) -> str:
     """Detail of a job; one that waits for its first device measures nothing yet."""
     said = "" if not_begun(job) and job.detail == MEASURING else str(job.detail)
     return said if place is None else f"{place.words}; {said}" if said else place.words

@@ -13,7 +13,7 @@ _TASK = TaskRow.__table__
 
 
 @dataclass(frozen=True)
-class Place:
+class QueuePlace:
     """A job's place in a queue."""
 
     queue: str
@@ -29,7 +29,7 @@ class Place:
         return f"queued: {self.number}{ending} for {self.queue}"
 
 
-def places(connection: Connection, job_ids: Sequence[str]) -> dict[str, Place]:
+def places(connection: Connection, job_ids: Sequence[str]) -> dict[str, QueuePlace]:
     """Places of those jobs whose first task for a device waits in its queue; see `Turns.next`."""
     if not job_ids:
         return {}
@@ -49,7 +49,7 @@ def places(connection: Connection, job_ids: Sequence[str]) -> dict[str, Place]:
     counts = counts.where(*waiting, _TASK.c.queue.in_(queues)).group_by(_TASK.c.queue, _TASK.c.tenant)
     others = connection.execute(counts).all()
     return {
-        row.job_id: Place(
+        row.job_id: QueuePlace(
             row.queue,
             row.rank
             + sum(

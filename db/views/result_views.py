@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -58,6 +59,11 @@ __all__ = [
     "worker_list",
 ]
 
+_NO_BASELINE: dict[str, Any] = {
+    **dict.fromkeys(("device", "driver", "architecture", "compiler"), ""),
+    "baseline": (), "aa_width": None, "limits": None,
+}
+_NOT_VERIFIED: dict[str, Any] = {"speedup": None, "comparisons": (), "no_gain": (), "between": ()}
 DRAINING = "it was told to end what it has begun, and to go"
 
 
@@ -98,7 +104,7 @@ def trial_page(session: Session, job_id: str, after: int | None = None, limit: i
 
 
 def trial_view(session: Session, job_id: str, number: int) -> TrialView:
-    """One trial of a job.
+    """The view of a trial of a job.
 
     Raises:
         NotFound: no job has that id, or the job has no trial of that number.
@@ -206,18 +212,8 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         state=row.state,
         detail=row.detail,
         reason=row.reason,
-        baseline=baseline.timings if baseline else (),
-        aa_width=baseline.aa_width if baseline else None,
-        device=baseline.device.name if baseline else "",
-        driver=baseline.device.driver if baseline else "",
         device_class=row.device_class or "",
-        architecture=baseline.device.architecture if baseline else "",
-        limits=baseline.device.limits if baseline else None,
-        speedup=verify.speedup if verify else None,
-        comparisons=verify.comparisons if verify else (),
-        no_gain=verify.no_gain if verify else (),
         dispatch=_dispatch(row.spec, baseline, verify, candidates),
-        between=verify.between if verify else (),
         trials_measured=row.trials_done - row.trials_rejected - cut_short,
         trials_cut_short=cut_short,
         trials_rejected=row.trials_rejected,
@@ -229,10 +225,32 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         candidates=tuple(_candidate(c, ideas) for c in candidates),
         rule_faults=faults_in(t.result for t in tasks),
         facts=facts_so_far(session, row.spec, baseline, candidates),
-        compiler=baseline.facts.compiler if baseline and baseline.facts else "",
         warpsmith_version=__version__,
         warpsmith_commit=commit_name(),
+        **_baseline_fields(baseline),
+        **_verified_fields(verify),
     )
+
+
+def _baseline_fields(baseline: BaselineResult | None) -> dict[str, Any]:
+    """Fields of a `JobResult` that the baseline gives."""
+    if baseline is None:
+        return _NO_BASELINE
+    device = baseline.device
+    return {
+        "baseline": baseline.timings,
+        "aa_width": baseline.aa_width,
+        "device": device.name,
+        "driver": device.driver,
+        "architecture": device.architecture,
+        "limits": device.limits,
+        "compiler": baseline.facts.compiler if baseline.facts else "",
+    }
+
+
+def _verified_fields(verify: VerifyResult | None) -> dict[str, Any]:
+    """Fields of a `JobResult` that the verification gives."""
+    return _NOT_VERIFIED if verify is None else {name: getattr(verify, name) for name in _NOT_VERIFIED}
 
 
 def _candidate(row: CandidateRow, ideas: Mapping[str, str]) -> CandidateView:

@@ -33,7 +33,7 @@ _NONE: tuple[JobStage, int | None] = ("decisions", None)
 
 
 @dataclass(frozen=True)
-class Span:
+class StageSpan:
     """A stage of a job from one moment to another."""
 
     stage: JobStage
@@ -64,7 +64,7 @@ def stage_seconds(session: Session, job_id: str) -> JobSeconds:
     return seconds_of(list(_spans(job, tasks, rounds, end)), job.created_at, end)
 
 
-def seconds_of(spans: Sequence[Span], begin: datetime, end: datetime) -> JobSeconds:
+def seconds_of(spans: Sequence[StageSpan], begin: datetime, end: datetime) -> JobSeconds:
     """Seconds by stage and round between two moments; where no span is, `decisions`."""
     turns = [(min(max(at, begin), end), by, s) for s in spans for at, by in ((s.begin, 1), (s.end, -1))]
     turns.sort(key=lambda turn: turn[0])
@@ -82,20 +82,22 @@ def seconds_of(spans: Sequence[Span], begin: datetime, end: datetime) -> JobSeco
     return JobSeconds(seconds=round(sum(s.seconds for s in stages), 3), stages=stages)
 
 
-def _spans(job: JobRow, tasks: Sequence[Any], rounds: Mapping[str, int], end: datetime) -> Iterator[Span]:
+def _spans(
+    job: JobRow, tasks: Sequence[Any], rounds: Mapping[str, int], end: datetime
+) -> Iterator[StageSpan]:
     """What the job did, and what it waited for. An attempt that was lost is a wait for the next one."""
     steps = {t.id: t.payload.round for t in tasks if isinstance(t.payload, StepPayload)}
-    yield Span("queue", None, job.created_at, job.started_at or end)
+    yield StageSpan("queue", None, job.created_at, job.started_at or end)
     for task in tasks:
         round_ = _round(task.payload, steps, rounds)
         until = task.finished_at or end
         if task.kind is TaskKind.AGENT_STEP:
-            yield Span("agents", round_, task.created_at, until)
+            yield StageSpan("agents", round_, task.created_at, until)
             continue
         waits = task.started_at is None or task.state is TaskState.QUEUED
         began = until if waits else task.started_at
-        yield Span("device", None, task.created_at, began)
-        yield Span(_STAGES[task.kind], round_, began, until)
+        yield StageSpan("device", None, task.created_at, began)
+        yield StageSpan(_STAGES[task.kind], round_, began, until)
 
 
 def _round(payload: object, steps: Mapping[str, int], rounds: Mapping[str, int]) -> int | None:

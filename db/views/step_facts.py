@@ -8,9 +8,10 @@ from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
-from db.tables import TaskRow
+from db.tables import TaskRow, TrialRow
 from db.views.snapshot import job_baseline
-from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.outcome import Outcome, Rejected
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.tuning.analysis.search_facts import best_of
 from warpsmith.tuning.decisions.task_history import ideas_in
 from warpsmith.tuning.step_facts import Earlier, StepFacts, Tried, Turn
@@ -49,25 +50,27 @@ def step_facts(
     history = payload.tools > 0 or payload.ideas > 1
     tasks = TaskRepository(session).of_job(job_id) if before is not None or history else ()
     later = {t.id for t in tasks if before is not None and t.number >= before}
-    failed = [] if rejected is None else trials.finished(rejected.id)
-    logs = [t.outcome.log for t in failed if isinstance(t.outcome, Rejected)]
     return StepFacts(
         job=JobRepository(session).get(job_id, with_spec=True).spec,
         parent=None if parent is None else parent.template,
-        trials=[]
-        if parent is None
-        else [
-            (t.configuration, t.outcome)
-            for t in trials.finished(parent.id)
-            if t.outcome is not None and t.task_id not in later
-        ],
+        trials=[] if parent is None else _outcomes(trials.finished(parent.id), later),
         baseline=job_baseline(session, job_id, before),
         rejected=None if rejected is None else rejected.template,
-        log=logs[0] if logs else "",
+        log="" if rejected is None else _first_log(trials.finished(rejected.id)),
         turns=_turns(session, job_id, payload),
         tried=_tried(session, job_id, tasks, later) if history else (),
         earlier=earlier,
     )
+
+
+def _outcomes(trials: Sequence[TrialRow], later: Set[str]) -> list[tuple[Configuration, Outcome]]:
+    """Configurations and outcomes of finished trials, without those of later tasks."""
+    return [(t.configuration, t.outcome) for t in trials if t.outcome is not None and t.task_id not in later]
+
+
+def _first_log(trials: Sequence[TrialRow]) -> str:
+    """Log of the first rejected trial; empty if none was rejected."""
+    return next((t.outcome.log for t in trials if isinstance(t.outcome, Rejected)), "")
 
 
 def _tried(session: Session, job_id: str, tasks: Sequence[TaskRow], later: Set[str]) -> list[Tried]:
@@ -82,8 +85,8 @@ def _tried(session: Session, job_id: str, tasks: Sequence[TaskRow], later: Set[s
     for row in CandidateRepository(session).of_job(job_id, with_templates=True):
         if row.made_by in later:
             continue
-        trials = [t for t in TrialRepository(session).finished(row.id) if t.task_id not in later]
-        best = best_of([(t.configuration, t.outcome) for t in trials if t.outcome is not None])
+        trials = _outcomes(TrialRepository(session).finished(row.id), later)
+        best = best_of(trials)
         found.append(
             Tried(
                 number=row.number,

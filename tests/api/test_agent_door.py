@@ -12,7 +12,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from db.api_keys import Scope
+from db.api_keys import KeyScope
 from db.engine import utc_now
 from db.repositories.agent_requests import AgentRequestRepository
 from db.repositories.tasks import TaskRepository
@@ -149,7 +149,7 @@ def test_a_draft_becomes_a_job(embedded: Service) -> None:
 
 def test_a_tool_may_do_what_its_key_may(service: Service) -> None:
     job_id = submitted(service)
-    reader = service.new_key(scopes=[Scope.READ])
+    reader = service.new_key(scopes=[KeyScope.READ])
     assert say(service, "status", reader, job=job_id)["id"] == job_id
     assert "submit" in say(service, "submit", reader, job=JOB)
     foreign = service.new_key(tenant="foreign")

@@ -1,6 +1,6 @@
 """The fleet's page: what each may see of others, and who may drain."""
 
-from db.api_keys import Scope
+from db.api_keys import KeyScope
 from db.identifiers import new_id
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
@@ -31,7 +31,7 @@ def test_only_an_operator_drains(embedded: Service) -> None:
         worker = new_id()
         WorkerRepository(session).register(worker, "host-to-drain", 1, "1.0", ("gpu.x",), (DEVICE,), {})
     path = f"/fleet/{worker}/drain"
-    with embedded.client(embedded.new_key(scopes=(Scope.READ, Scope.SUBMIT))) as user:
+    with embedded.client(embedded.new_key(scopes=(KeyScope.READ, KeyScope.SUBMIT))) as user:
         assert path not in user.get("/fleet").text
         assert user.post(path).status_code == 403
     assert f'action="{path}"' in embedded.http.get("/fleet").text

@@ -11,7 +11,7 @@ import pytest
 
 from api.app import create_app
 from api.requests import auth
-from db.api_keys import KeyLimits, Scope, id_of, new_key
+from db.api_keys import KeyLimits, KeyScope, id_of, new_key
 from db.engine import utc_now
 from db.repositories.keys import KeyRepository
 from db.tables import ApiKeyRow
@@ -28,34 +28,34 @@ IDS = {
     "webhook_id": "no-such-hook",
 }
 NEEDED = {
-    "POST /v1/jobs": Scope.SUBMIT,
-    "GET /v1/jobs": Scope.READ,
-    "GET /v1/jobs/{job_id}": Scope.READ,
-    "GET /v1/jobs/{job_id}/trials": Scope.READ,
-    "GET /v1/jobs/{job_id}/trials/{number}": Scope.READ,
-    "GET /v1/jobs/{job_id}/points": Scope.READ,
-    "GET /v1/jobs/{job_id}/seconds": Scope.READ,
-    "GET /v1/jobs/{job_id}/facts": Scope.READ,
-    "GET /v1/jobs/{job_id}/candidates": Scope.READ,
-    "GET /v1/jobs/{job_id}/result": Scope.READ,
-    "GET /v1/jobs/{job_id}/definition": Scope.READ,
-    "GET /v1/jobs/{job_id}/events": Scope.READ,
-    "GET /v1/jobs/{job_id}/stream": Scope.READ,
-    "GET /v1/stream": Scope.READ,
-    "POST /v1/jobs/{job_id}/cancel": Scope.SUBMIT,
-    "GET /v1/fleet/jobs": Scope.ADMIN,
-    "POST /v1/fleet/jobs/{job_id}/cancel": Scope.ADMIN,
-    "GET /v1/lessons": Scope.READ,
-    "GET /v1/registry": Scope.READ,
-    "GET /v1/workers": Scope.READ,
-    "POST /v1/lessons": Scope.SUBMIT,
-    "GET /v1/webhooks": Scope.READ,
-    "GET /v1/webhooks/{webhook_id}": Scope.READ,
-    "POST /v1/webhooks": Scope.SUBMIT,
-    "DELETE /v1/webhooks/{webhook_id}": Scope.SUBMIT,
-    "POST /v1/webhooks/{webhook_id}/enable": Scope.SUBMIT,
-    "POST /v1/webhooks/{webhook_id}/ping": Scope.SUBMIT,
-    "GET /metrics": Scope.ADMIN,
+    "POST /v1/jobs": KeyScope.SUBMIT,
+    "GET /v1/jobs": KeyScope.READ,
+    "GET /v1/jobs/{job_id}": KeyScope.READ,
+    "GET /v1/jobs/{job_id}/trials": KeyScope.READ,
+    "GET /v1/jobs/{job_id}/trials/{number}": KeyScope.READ,
+    "GET /v1/jobs/{job_id}/points": KeyScope.READ,
+    "GET /v1/jobs/{job_id}/seconds": KeyScope.READ,
+    "GET /v1/jobs/{job_id}/facts": KeyScope.READ,
+    "GET /v1/jobs/{job_id}/candidates": KeyScope.READ,
+    "GET /v1/jobs/{job_id}/result": KeyScope.READ,
+    "GET /v1/jobs/{job_id}/definition": KeyScope.READ,
+    "GET /v1/jobs/{job_id}/events": KeyScope.READ,
+    "GET /v1/jobs/{job_id}/stream": KeyScope.READ,
+    "GET /v1/stream": KeyScope.READ,
+    "POST /v1/jobs/{job_id}/cancel": KeyScope.SUBMIT,
+    "GET /v1/fleet/jobs": KeyScope.ADMIN,
+    "POST /v1/fleet/jobs/{job_id}/cancel": KeyScope.ADMIN,
+    "GET /v1/lessons": KeyScope.READ,
+    "GET /v1/registry": KeyScope.READ,
+    "GET /v1/workers": KeyScope.READ,
+    "POST /v1/lessons": KeyScope.SUBMIT,
+    "GET /v1/webhooks": KeyScope.READ,
+    "GET /v1/webhooks/{webhook_id}": KeyScope.READ,
+    "POST /v1/webhooks": KeyScope.SUBMIT,
+    "DELETE /v1/webhooks/{webhook_id}": KeyScope.SUBMIT,
+    "POST /v1/webhooks/{webhook_id}/enable": KeyScope.SUBMIT,
+    "POST /v1/webhooks/{webhook_id}/ping": KeyScope.SUBMIT,
+    "GET /metrics": KeyScope.ADMIN,
 }
 DESCRIPTION = create_app(service_settings(Path()), with_worker=False).openapi()
 GUARDED = [o for o in operations(DESCRIPTION) if o.name not in PUBLIC]
@@ -106,10 +106,10 @@ def test_the_key_is_asked_for_before_the_body_is_read(service: Service) -> None:
 
 @pytest.mark.parametrize("operation", GUARDED, ids=by_name)
 def test_a_key_opens_what_its_scope_says(service: Service, operation: Operation) -> None:
-    needed = NEEDED.get(operation.name, Scope.AGENTS)
+    needed = NEEDED.get(operation.name, KeyScope.AGENTS)
     with service.client(service.new_key(scopes=(needed,))) as http:
         assert operation.call(http, **IDS).status_code not in (401, 403)
-    others = tuple(s for s in Scope if s is not needed)
+    others = tuple(s for s in KeyScope if s is not needed)
     with service.client(service.new_key(scopes=others)) as http:
         assert repr(needed.value) in problem_of(operation.call(http, **IDS), 403).detail
 
@@ -151,7 +151,7 @@ def test_a_rotated_key_has_a_successor_and_a_grace_period(service: Service) -> N
     with service.database.write() as session:
         keys = KeyRepository(session)
         limits = KeyLimits(open_jobs=3)
-        old, _ = keys.create("ci", "team", (Scope.READ,), limits, utc_now() + timedelta(days=30))
+        old, _ = keys.create("ci", "team", (KeyScope.READ,), limits, utc_now() + timedelta(days=30))
         new, _ = keys.rotate(old.id, grace_s=60)
         assert (new.name, new.tenant, new.scopes, new.limits) == ("ci", "team", ("read",), limits)
         assert new.expires_at is not None and new.expires_at > utc_now() + timedelta(days=29)

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from db.api_keys import Scope
+from db.api_keys import KeyScope
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
-from db.views.queue_places import Place
+from db.views.queue_places import QueuePlace
 from testbed.api_service import Service
 from tests.api.jobs import body
 from warpsmith.domain.state import JobState, TaskKind
@@ -72,7 +72,7 @@ SAID = ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "22nd", "101st", "11
 
 @pytest.mark.parametrize(("number", "words"), [(int(said[:-2]), said) for said in SAID])
 def test_places_read_as_people_say_them(number: int, words: str) -> None:
-    assert Place(QUEUE, number).words == f"queued: {words} for {QUEUE}"
+    assert QueuePlace(QUEUE, number).words == f"queued: {words} for {QUEUE}"
 
 
 def test_events_are_served_in_order_page_by_page(embedded: Service) -> None:
@@ -93,9 +93,9 @@ def test_events_of_no_job_are_not_found(embedded: Service) -> None:
 
 
 def test_an_operator_lists_and_cancels_everybodys_jobs(embedded: Service) -> None:
-    keys = {name: embedded.new_key(name, [Scope.SUBMIT, Scope.READ]) for name in ("team-a", "team-b")}
+    keys = {name: embedded.new_key(name, [KeyScope.SUBMIT, KeyScope.READ]) for name in ("team-a", "team-b")}
     jobs = {name: waiting_job(embedded, name, key) for name, key in keys.items()}
-    operator = embedded.new_key("operators", [Scope.ADMIN])
+    operator = embedded.new_key("operators", [KeyScope.ADMIN])
     with Client(str(embedded.http.base_url), operator) as client:
         assert {j.id: j.tenant for j in client.jobs(tenant="*").items} == {v: k for k, v in jobs.items()}
         assert [j.id for j in client.jobs(tenant="team-b").items] == [jobs["team-b"]]
@@ -116,7 +116,7 @@ def test_whose_jobs_are_meant_has_to_be_said(embedded: Service) -> None:
 
 def test_without_the_scope_admin_nobody_sees_others(embedded: Service) -> None:
     job_id = waiting_job(embedded, "a", embedded.new_key("team-a"))
-    key = embedded.new_key("team-b", [Scope.SUBMIT, Scope.READ, Scope.AGENTS])
+    key = embedded.new_key("team-b", [KeyScope.SUBMIT, KeyScope.READ, KeyScope.AGENTS])
     with embedded.client(key) as user:
         assert user.get("/v1/fleet/jobs?tenant=*").status_code == 403
         assert user.post(f"/v1/fleet/jobs/{job_id}/cancel?tenant=*").status_code == 403

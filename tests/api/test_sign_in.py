@@ -10,7 +10,7 @@ import pytest
 from api.pages.sign_in import FORM_BYTES, FORM_FIELDS
 from api.requests import auth
 from api.requests.page_paths import NEXT_CHARACTERS
-from db.api_keys import Scope, new_key
+from db.api_keys import KeyScope, new_key
 from db.repositories.jobs import JobRepository
 from testbed.api_service import Service, service_settings, serving
 from testbed.stages import HOSTILE, searched
@@ -80,7 +80,7 @@ def test_a_key_that_has_used_up_its_rate_is_told_so_on_a_page(
 
 
 def test_a_key_without_the_scope_is_told_which_on_a_page(service: Service) -> None:
-    with browser(service, service.new_key(scopes=(Scope.SUBMIT,))) as client:
+    with browser(service, service.new_key(scopes=(KeyScope.SUBMIT,))) as client:
         refused = client.get("/")
         assert (refused.status_code, "lacks the scope &#39;read&#39;" in refused.text) == (403, True)
 

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from api.routes import webhooks
-from db.api_keys import Scope
+from db.api_keys import KeyScope
 from db.repositories.jobs import JobRepository
 from db.repositories.notifications.webhooks import WebhookRepository
 from db.tables import WebhookRow
@@ -21,11 +21,11 @@ from warpsmith.errors import InvalidInput, NotFound
 from warpsmith.system.addresses import Allowed
 from warpsmith.testing.jobs import scale_job
 from warpsmith.webhooks import verify
-from warpsmith.webhooks.sending import Sender
+from warpsmith.webhooks.sending import WebhookSender
 from worker.deliver import deliver
 
 PUBLIC = "https://93.184.216.34/hook"
-HERE = Sender(Allowed.of("127.0.0.1"))
+HERE = WebhookSender(Allowed.of("127.0.0.1"))
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_a_job_is_told_to_a_receiver(http: httpx2.Client, service: Service, tena
 
 
 def test_a_key_that_only_reads_makes_none(service: Service, tenant: str) -> None:
-    with service.client(service.new_key(tenant=tenant, scopes=(Scope.READ,))) as reader:
+    with service.client(service.new_key(tenant=tenant, scopes=(KeyScope.READ,))) as reader:
         problem_of(reader.post("/v1/webhooks", json={"url": PUBLIC}), 403)
         assert reader.get("/v1/webhooks").status_code == 200
     with service.database.read() as session:

@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 from db.engine import Database
 from db.message_names import device_queue
 from db.repositories.agent_steps import AgentStepRepository
-from db.repositories.remote_compilations import CompilationRepository, Wanted
+from db.repositories.remote_compilations import CompilationRepository, CompilationRequest
 from db.repositories.tasks import TaskRepository
-from db.repositories.trials import FinishedTrial, TrialRepository
+from db.repositories.trials import TrialRepository, TrialResult
 from db.repositories.workers import WorkerRepository
 from db.views.metrics import samples
 from testbed.rows import add_candidate, add_job, add_task, measured
@@ -42,11 +42,11 @@ def _fill(session: Session) -> None:
     configuration: Configuration = {"BLOCK": 32, "PER": 1}
     trials = TrialRepository(session)
     trials.propose(job.id, candidate.id, [configuration])
-    finished = [FinishedTrial(configuration, measured({"n=4096": 2.0}, 0.5), 1.5)]
+    finished = [TrialResult(configuration, measured({"n=4096": 2.0}, 0.5), 1.5)]
     trials.finish(job.id, candidate.id, done.id, finished)
     WorkerRepository(session).register("w", "host", 1, "0", ["control"], [DEVICE], {})
     kernel = ConfiguredKernel(kernel=scale_job().kernel)
-    wanted = Wanted("key", device_queue(DEVICE.device_class), kernel, DEVICE)
+    wanted = CompilationRequest("key", device_queue(DEVICE.device_class), kernel, DEVICE)
     CompilationRepository(session).want([wanted])
     answer = StepResult(provider="openai", tokens=70, usd=0.25, latency_s=2.0)
     AgentStepRepository(session).add(job.id, done.id, StepPayload(role="planner", round=1), answer)

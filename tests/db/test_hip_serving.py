@@ -8,7 +8,7 @@ from db.engine import Database
 from db.repositories.workers import WorkerRepository
 from db.views.unserved_jobs import unserved
 from testbed.rows import add_job
-from warpsmith.cli.diagnosis import State
+from warpsmith.cli.diagnosis import CheckState
 from warpsmith.cli.machine_checks import machine_checks
 from warpsmith.domain.device import Backend, DeviceInfo, lacking
 from warpsmith.sandbox.hosts import device_host
@@ -83,9 +83,9 @@ def test_reasons_are_those_of_every_back_end_whose_devices_would_do() -> None:
     assert Probe((), {}).lacking(Backend.TRITON) == "no cuda device was found"
 
 
-@pytest.mark.parametrize(("here", "state"), [([NVIDIA], State.NOT_USED), ([], State.MISSING)])
+@pytest.mark.parametrize(("here", "state"), [([NVIDIA], CheckState.NOT_USED), ([], CheckState.MISSING)])
 def test_doctor_says_where_hip_jobs_run_and_that_nothing_ran_on_amd_hardware(
-    monkeypatch: pytest.MonkeyPatch, here: list[DeviceInfo], state: State
+    monkeypatch: pytest.MonkeyPatch, here: list[DeviceInfo], state: CheckState
 ) -> None:
     monkeypatch.setattr("warpsmith.cli.machine_checks.launch_check", lambda *_: iter(()))
 

@@ -7,7 +7,7 @@ from sqlalchemy import delete, update
 
 from db.engine import Database
 from db.repositories.candidates import CandidateRepository
-from db.repositories.trials import FinishedTrial, TrialRepository
+from db.repositories.trials import TrialRepository, TrialResult
 from db.tables import CandidateRow, TrialRow
 from db.views.job_facts import job_facts
 from db.views.snapshot import job_baseline
@@ -35,7 +35,7 @@ def test_facts_are_those_of_all_outcomes(database: Database) -> None:
         outcomes[5] = measured({LARGE: 31.0, SMALL: 21.0}, 0.5)
         trials = TrialRepository(session)
         trials.propose(ids.job_id, ids.candidate_id, tried)
-        batch = [FinishedTrial(c, o, 0.5) for c, o in zip(tried, outcomes, strict=True)]
+        batch = [TrialResult(c, o, 0.5) for c, o in zip(tried, outcomes, strict=True)]
         trials.finish(ids.job_id, ids.candidate_id, None, batch)
     with database.read() as session:
         found = job_facts(session, ids.job_id)

@@ -2,7 +2,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from db.api_keys import KeyLimits, Scope, fits, id_of, new_key
+from db.api_keys import KeyLimits, KeyScope, fits, id_of, new_key
 from db.engine import Database, utc_now
 from db.repositories.jobs import JobRepository
 from db.repositories.keys import KeyRepository
@@ -13,7 +13,7 @@ from warpsmith.testing.jobs import scale_job
 
 def make(database: Database, expires_at: datetime | None = None) -> str:
     with database.write() as session:
-        return KeyRepository(session).create("me", "t", (Scope.READ,), KeyLimits(), expires_at)[1]
+        return KeyRepository(session).create("me", "t", (KeyScope.READ,), KeyLimits(), expires_at)[1]
 
 
 def found(database: Database, key: str) -> bool:

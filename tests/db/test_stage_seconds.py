@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from db.engine import Database, now
 from db.repositories.tasks import TaskRepository
 from db.tables import JobRow, TaskRow
-from db.views.stage_seconds import Span, seconds_of, stage_seconds
+from db.views.stage_seconds import StageSpan, seconds_of, stage_seconds
 from testbed.deadlines import stretched
 from testbed.rows import add_candidate, add_job
 from warpsmith.chart_models import JobSeconds, JobStage
@@ -28,8 +28,8 @@ def at(seconds: float) -> datetime:
     return BEGIN + timedelta(seconds=seconds)
 
 
-def span(stage: JobStage, begin_s: float, end_s: float, round_: int | None = None) -> Span:
-    return Span(stage, round_, at(begin_s), at(end_s))
+def span(stage: JobStage, begin_s: float, end_s: float, round_: int | None = None) -> StageSpan:
+    return StageSpan(stage, round_, at(begin_s), at(end_s))
 
 
 def told(found: JobSeconds) -> list[tuple[str, int | None, float]]:
@@ -66,7 +66,7 @@ spans_of = st.builds(
 
 
 @given(spans=st.lists(spans_of, max_size=12), length=st.integers(0, 100))
-def test_the_stages_are_all_of_the_time(spans: list[Span], length: int) -> None:
+def test_the_stages_are_all_of_the_time(spans: list[StageSpan], length: int) -> None:
     found = seconds_of(spans, at(0), at(length))
     assert found.seconds == pytest.approx(length)
     assert all(s.seconds > 0 for s in found.stages)

@@ -8,7 +8,7 @@ from sqlalchemy import insert, update
 from sqlalchemy.orm import Session
 
 from db.engine import Database, now
-from db.repositories.trials import FinishedTrial, TrialRepository
+from db.repositories.trials import TrialRepository, TrialResult
 from db.tables import JobRow, TrialRow
 from db.views.result_views import trial_page, trial_view
 from db.views.trial_points import OVERLAP_S, trial_points
@@ -40,7 +40,7 @@ def tried(session: Session, ids: tuple[str, str], *outcomes: Outcome | None) -> 
     trials = TrialRepository(session)
     trials.propose(*ids, configurations)
     pairs = zip(configurations, outcomes, strict=True)
-    trials.finish(*ids, None, [FinishedTrial(c, o, 0.5) for c, o in pairs if o is not None])
+    trials.finish(*ids, None, [TrialResult(c, o, 0.5) for c, o in pairs if o is not None])
 
 
 def test_a_point_says_what_its_trial_came_to(database: Database) -> None:
@@ -68,7 +68,7 @@ def test_a_result_of_an_earlier_job_is_told_apart(database: Database) -> None:
     with database.write() as session:
         ids = begun(session)
         kept: Configuration = {"BLOCK": 64, "PER": 2}
-        TrialRepository(session).adopt(*ids, [FinishedTrial(kept, measured({SMALL: 1.0}, 0.25), 0.5)])
+        TrialRepository(session).adopt(*ids, [TrialResult(kept, measured({SMALL: 1.0}, 0.25), 0.5)])
         found = trial_points(session, ids[0])
     assert (found.reused, found.gain) == ((True,), (4.0,))
 

@@ -6,7 +6,7 @@ from db.engine import Database
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.search_histories import HistoryRepository
-from db.repositories.trials import FinishedTrial, TrialRepository
+from db.repositories.trials import TrialRepository, TrialResult
 from testbed.rows import add_candidate, add_job, cut_short, measured, rejected, unfinished, workload_rows
 from warpsmith.domain.state import CandidateState, TrialState
 from warpsmith.domain.templates.outcome import Outcome, Stage
@@ -29,7 +29,7 @@ def _candidate(database: Database) -> tuple[str, str]:
 
 def _finish(database: Database, ids: tuple[str, str], *trials: tuple[Configuration, Outcome]) -> int:
     with database.write() as session:
-        batch = [FinishedTrial(configuration, outcome, 0.5) for configuration, outcome in trials]
+        batch = [TrialResult(configuration, outcome, 0.5) for configuration, outcome in trials]
         return TrialRepository(session).finish(*ids, "task", batch)
 
 

@@ -14,7 +14,7 @@ from db.identifiers import new_id
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import LOST_FACTOR, TaskRepository
-from db.repositories.trials import FinishedTrial, TrialRepository
+from db.repositories.trials import TrialRepository, TrialResult
 from db.repositories.workers import WorkerRepository
 from db.tables import TaskRow, TrialRow
 from testbed.recordings import PARAMETERS, replay_job
@@ -199,7 +199,7 @@ class ModelledService(RuleBasedStateMachine):
             drawn: Configuration = {n: self.random.choice(v) for n, v in PARAMETERS.items()}
             if configuration_key(drawn) not in known:
                 fresh.append(drawn)
-        outcomes = [FinishedTrial(c, _outcome(bad), 0.1) for c in [*leftover, *fresh][: min(count, finish)]]
+        outcomes = [TrialResult(c, _outcome(bad), 0.1) for c in [*leftover, *fresh][: min(count, finish)]]
         database, stored = self.database, 0
 
         def write() -> None:

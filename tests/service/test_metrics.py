@@ -12,7 +12,7 @@ from api.app import create_app
 from db.api_keys import new_key
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.tasks import TaskRepository
-from db.repositories.trials import FinishedTrial, TrialRepository
+from db.repositories.trials import TrialRepository, TrialResult
 from testbed.api_service import service_settings
 from testbed.rows import add_candidate, add_job, add_task, cut_short, measured, rejected
 from warpsmith import logs
@@ -49,7 +49,7 @@ def test_metrics_count_what_there_is(tmp_path: Path, migrated_sqlite: str) -> No
                 rejected("no"),
                 cut_short({"n=1001": 2.0}, 3.0, "n=4096"),
             ]
-            done = [FinishedTrial(c, o, 1.5) for c, o in zip(configurations[:3], outcomes, strict=True)]
+            done = [TrialResult(c, o, 1.5) for c, o in zip(configurations[:3], outcomes, strict=True)]
             trials.finish(job.id, candidate.id, waiting.id, done)
             answer = StepResult(provider="openai", tokens=70, usd=0.25, latency_s=2.0)
             payload = StepPayload(role="planner", round=1)

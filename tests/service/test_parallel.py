@@ -22,7 +22,7 @@ from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
 from db.repositories.search_histories import HistoryRepository
 from db.repositories.tasks import TaskRepository
-from db.repositories.trials import FinishedTrial, TrialRepository
+from db.repositories.trials import TrialRepository, TrialResult
 from db.repositories.workers import WorkerRepository
 from db.search.proposal_pool import ProposalPool, SearchSlice
 from db.search.shared_search import SharedSearcher
@@ -171,7 +171,7 @@ def run(database: Database, shared: SharedSearcher, configuration: Configuration
     """Run a trial of a slice."""
     of = shared.pool.of
     with database.write() as session:
-        done = FinishedTrial(configuration, measured({"n=4096": 5.0}, 0.5), 0.0)
+        done = TrialResult(configuration, measured({"n=4096": 5.0}, 0.5), 0.0)
         assert TrialRepository(session).finish(of.job_id, of.candidate_id, of.task_id, [done]) == 1
     shared.tell(configuration, 0.5)
 
@@ -386,7 +386,7 @@ def test_several_exports_at_once_append_each_trial_once(database: Database, tmp_
         ]
         trials = TrialRepository(session)
         trials.propose(job, candidate.id, space)
-        done = [FinishedTrial(c, measured({"n=4096": 5.0}, 0.5), 0.0) for c in space]
+        done = [TrialResult(c, measured({"n=4096": 5.0}, 0.5), 0.0) for c in space]
         trials.finish(job, candidate.id, None, done)
     # Optuna makes its tables without a lock; here they are there.
     optuna.storages.RDBStorage(url).engine.dispose()

@@ -37,12 +37,12 @@ from warpsmith.system.addresses import Allowed
 from warpsmith.testing.jobs import scale_job
 from warpsmith.webhooks import verify
 from warpsmith.webhooks.models import Kind, NewWebhook
-from warpsmith.webhooks.sending import Sender
+from warpsmith.webhooks.sending import WebhookSender
 from worker import deliver as delivering
 from worker.deliver import deliver
 from worker.supervision.maintenance_loop import MaintenanceLoop
 
-SENDER = Sender(Allowed.of("127.0.0.1/32"))
+SENDER = WebhookSender(Allowed.of("127.0.0.1/32"))
 
 
 def new_job(database: Database, tenant: str = "default") -> str:
@@ -307,7 +307,7 @@ def test_a_private_receiver_is_refused_at_delivery(database: Database) -> None:
     with receiving() as receiver:
         made = hook(database, receiver)
         tell(database, job_id, "a")
-        deliver(database, Sender(Allowed()), made.id)
+        deliver(database, WebhookSender(Allowed()), made.id)
     seen = row(database, made)
     assert receiver.got == []
     assert (seen.last_status, seen.failures) == (None, 1)

@@ -14,7 +14,7 @@ from db.queue.lease import Lease
 from db.repositories.jobs import JobRepository
 from db.repositories.outbox import OutboxRepository
 from db.repositories.tasks import TaskRepository
-from db.repositories.trials import FinishedTrial, TrialRepository
+from db.repositories.trials import TrialRepository, TrialResult
 from db.repositories.workers import WorkerRepository
 from db.tables import AgentStepRow, TaskRow
 from db.views.result_views import (
@@ -219,8 +219,8 @@ def test_a_killed_slice_is_continued_and_repeats_nothing(context: Context, tmp_p
         trials = TrialRepository(session)
         trials.propose(job_id, candidate, [first, second, third])
         times = {w.key: 100.0 for w in scale_job().workloads}
-        batch = [FinishedTrial(first, measured(times, 1.0), 0.1)]
-        trials.finish(job_id, candidate, slice_id, [*batch, FinishedTrial(second, measured(times, 1.0), 0.1)])
+        batch = [TrialResult(first, measured(times, 1.0), 0.1)]
+        trials.finish(job_id, candidate, slice_id, [*batch, TrialResult(second, measured(times, 1.0), 0.1)])
     ledger.write_text("")
     with context.database.write() as session:
         assert [t.id for t in TaskRepository(session).expire(3)] == [slice_id]

@@ -14,7 +14,7 @@ import pytest
 
 from db.engine import Database
 from db.message_names import COMPILE, COMPILE_PREFIX, compile_queue
-from db.repositories.remote_compilations import CompilationRepository, Wanted
+from db.repositories.remote_compilations import CompilationRepository, CompilationRequest
 from db.repositories.workers import WorkerRepository
 from db.tables import CompilationRow
 from db.views.metrics import samples
@@ -265,7 +265,7 @@ def test_only_who_took_it_brings_it(database: Database) -> None:
     assert key is not None
     with database.write() as session:
         compilations = CompilationRepository(session)
-        wanted = Wanted(key, QUEUE, kernel(1), CUDA)
+        wanted = CompilationRequest(key, QUEUE, kernel(1), CUDA)
         assert compilations.want([wanted]) == [key]
         assert compilations.want([wanted]) == [], "asked for already"
         assert compilations.take(key, "one") == wanted
@@ -285,7 +285,7 @@ def test_only_who_took_it_brings_it(database: Database) -> None:
 def test_what_nodes_are_asked_for_is_counted(database: Database) -> None:
     with database.write() as session:
         compilations = CompilationRepository(session)
-        compilations.want([Wanted(name * 64, QUEUE, kernel(1), CUDA) for name in "abc"])
+        compilations.want([CompilationRequest(name * 64, QUEUE, kernel(1), CUDA) for name in "abc"])
         assert compilations.take_next(QUEUE, "node") is not None
     with database.read() as session:
         found = {s.labels["state"]: s.value for s in samples(session) if s.name == "warpsmith_compilations"}
@@ -341,7 +341,7 @@ def test_who_closes_it_gets_everything_and_the_database_is_left_alone(
 def test_a_draining_node_takes_nothing_and_is_not_counted_on(database: Database, tmp_path: Path) -> None:
     register(database)
     with database.write() as session:
-        CompilationRepository(session).want([Wanted("k" * 64, QUEUE, kernel(1), CUDA)])
+        CompilationRepository(session).want([CompilationRequest("k" * 64, QUEUE, kernel(1), CUDA)])
         WorkerRepository(session).drain("node")
         assert WorkerRepository(session).compile_slots(QUEUE) == 0
     settings = Settings(_env_file=None, data_dir=tmp_path)

@@ -5,7 +5,7 @@ from enum import StrEnum
 from warpsmith.domain.base import Frozen
 
 
-class State(StrEnum):
+class CheckState(StrEnum):
     """Outcomes of a check."""
 
     OK = "ok"
@@ -17,7 +17,7 @@ class Check(Frozen):
     """One thing that was looked at."""
 
     subject: str
-    state: State
+    state: CheckState
     detail: str
     """What was found, or why it is missing."""
     remedy: str = ""
@@ -44,14 +44,14 @@ class Diagnosis(Frozen):
 
 def concluded(version: str, commit: str, python: str, checks: list[Check]) -> Diagnosis:
     """The diagnosis of these checks."""
-    backends = [check.tunes for check in checks if check.state is State.OK and check.tunes]
-    blocks = [check for check in checks if check.state is State.MISSING and check.blocks]
+    backends = [check.tunes for check in checks if check.state is CheckState.OK and check.tunes]
+    blocks = [check for check in checks if check.state is CheckState.MISSING and check.blocks]
     if blocks:
         reason = "; ".join(f"{c.subject}: {c.detail}; {c.remedy}" for c in blocks)
     elif backends:
         reason = f"tunes with {' and '.join(dict.fromkeys(backends))}"
     else:
-        lacking = [c for c in checks if c.state is State.MISSING and c.subject.endswith(" device")]
+        lacking = [c for c in checks if c.state is CheckState.MISSING and c.subject.endswith(" device")]
         reason = "no device: " + "; ".join(check.detail for check in lacking)
     return Diagnosis(
         version=version,

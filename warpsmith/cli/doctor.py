@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 import warpsmith
-from warpsmith.cli.diagnosis import Diagnosis, State, concluded
+from warpsmith.cli.diagnosis import CheckState, Diagnosis, concluded
 from warpsmith.cli.installation_checks import installation_checks
 from warpsmith.cli.machine_checks import machine_checks
 from warpsmith.commit import commit_name, version_text
@@ -15,7 +15,7 @@ from warpsmith.report.safe_console import SafeConsole
 from warpsmith.settings import Settings
 from warpsmith.system.temporary_folder import temporary_folder
 
-_STYLES = {State.OK: "green", State.MISSING: "red", State.NOT_USED: "dim"}
+_STYLES = {CheckState.OK: "green", CheckState.MISSING: "red", CheckState.NOT_USED: "dim"}
 
 
 @temporary_folder()

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from warpsmith import applications, extras
-from warpsmith.cli.diagnosis import Check, State
+from warpsmith.cli.diagnosis import Check, CheckState
 from warpsmith.errors import Unavailable
 from warpsmith.settings import Settings
 
@@ -16,17 +16,17 @@ def installation_checks(settings: Settings) -> Iterator[Check]:
     service = _libraries()
     yield service
     yield _data_folder(settings.data_dir.absolute())
-    yield from _stores(settings, service.state is State.OK)
+    yield from _stores(settings, service.state is CheckState.OK)
     yield _model(settings)
 
 
 def _libraries() -> Check:
     missing = [name for name in extras.EMBEDDED if find_spec(name) is None]
     if not missing:
-        return Check(subject="service", state=State.OK, detail="its libraries are installed")
+        return Check(subject="service", state=CheckState.OK, detail="its libraries are installed")
     return Check(
         subject="service",
-        state=State.MISSING,
+        state=CheckState.MISSING,
         detail=f"no {', '.join(missing)}",
         remedy=extras.advice(missing[0]) or "",
         blocks=True,
@@ -42,13 +42,13 @@ def _data_folder(folder: Path) -> Check:
     except OSError as exc:
         return Check(
             subject="data folder",
-            state=State.MISSING,
+            state=CheckState.MISSING,
             detail=f"{present} cannot be written ({exc.strerror})",
             remedy="WARPSMITH_DATA_DIR names a folder of yours",
             blocks=True,
         )
     made = "" if present == folder else ", made when it is needed"
-    return Check(subject="data folder", state=State.OK, detail=f"{folder}{made}")
+    return Check(subject="data folder", state=CheckState.OK, detail=f"{folder}{made}")
 
 
 def _stores(settings: Settings, installed: bool) -> Iterator[Check]:
@@ -61,7 +61,7 @@ def _stores(settings: Settings, installed: bool) -> Iterator[Check]:
         if url is None:
             yield Check(
                 subject=subject,
-                state=State.NOT_USED,
+                state=CheckState.NOT_USED,
                 detail=f"{own} instead of a server",
                 remedy=f"{setting} names one",
             )
@@ -74,13 +74,13 @@ def _stores(settings: Settings, installed: bool) -> Iterator[Check]:
         except Unavailable as exc:
             yield Check(
                 subject=subject,
-                state=State.MISSING,
+                state=CheckState.MISSING,
                 detail=str(exc),
                 remedy=f"start it, or correct {setting}",
                 blocks=True,
             )
         else:
-            yield Check(subject=subject, state=State.OK, detail=detail)
+            yield Check(subject=subject, state=CheckState.OK, detail=detail)
 
 
 def _model(settings: Settings) -> Check:
@@ -88,14 +88,16 @@ def _model(settings: Settings) -> Check:
     if settings.openai_base_url is None:
         return Check(
             subject=subject,
-            state=State.NOT_USED,
+            state=CheckState.NOT_USED,
             detail="rules take the steps of agents",
             remedy="WARPSMITH_OPENAI_BASE_URL names a server with OpenAI's chat completions",
         )
     if find_spec("openai") is None:
         fix = extras.advice("openai") or ""
         return Check(
-            subject=subject, state=State.MISSING, detail="openai is missing", remedy=fix, blocks=True
+            subject=subject, state=CheckState.MISSING, detail="openai is missing", remedy=fix, blocks=True
         )
     name = settings.openai_model or "no default model"
-    return Check(subject=subject, state=State.OK, detail=f"{name} at {settings.openai_base_url}, not called")
+    return Check(
+        subject=subject, state=CheckState.OK, detail=f"{name} at {settings.openai_base_url}, not called"
+    )

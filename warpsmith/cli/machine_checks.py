@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 
-from warpsmith.cli.diagnosis import Check, State
+from warpsmith.cli.diagnosis import Check, CheckState
 from warpsmith.cli.hip_words import HIP_ON_NVIDIA, NOT_ON_AMD
 from warpsmith.device_checks.compile_check import check_compilation
 from warpsmith.device_checks.launch_check import launch_check
@@ -65,11 +65,11 @@ def machine_checks(settings: Settings, ask: Ask = probe_devices) -> Iterator[Che
 
 def _absent(backend: Backend, lacking: str, devices: Sequence[DeviceInfo]) -> Check:
     """The check of a back end without devices of its own; others of this machine may run its kernels."""
-    state = State.MISSING
+    state = CheckState.MISSING
     if backend is Backend.HIP:
         lacking += f"; {HIP_ON_NVIDIA}; {NOT_ON_AMD}"
         if any(d.backend in backend.runs_on for d in devices):
-            state = State.NOT_USED
+            state = CheckState.NOT_USED
     return Check(subject=f"{backend.value} device", state=state, detail=lacking, remedy=_REMEDIES[backend])
 
 
@@ -121,17 +121,17 @@ def _launched(device: DeviceInfo, settings: Settings) -> Check:
         said = "; ".join(finding.message for finding in findings)
     if said:
         words, fix = f"{words}; a kernel of two lines fails: {said[:500]}", _REMEDIES[device.backend]
-        return Check(subject=f"{name} device", state=State.MISSING, detail=words, remedy=fix)
-    return Check(subject=f"{name} device", state=State.OK, detail=f"{words}; ran a kernel", tunes=name)
+        return Check(subject=f"{name} device", state=CheckState.MISSING, detail=words, remedy=fix)
+    return Check(subject=f"{name} device", state=CheckState.OK, detail=f"{words}; ran a kernel", tunes=name)
 
 
 def _nvrtc(devices: Sequence[DeviceInfo], settings: Settings) -> Check:
     own = [d for d in devices if d.backend is Backend.CUDA]
     found = check_compilation(small_job(Backend.CUDA, "nvrtc"), None, own, "", settings, ARCH)
     if found.note:
-        return Check(subject="NVRTC", state=State.OK, detail=found.note)
+        return Check(subject="NVRTC", state=CheckState.OK, detail=found.note)
     detail = "; ".join(finding.message for finding in found.findings)[:500]
-    return Check(subject="NVRTC", state=State.MISSING, detail=detail, remedy=advice("cuda") or "")
+    return Check(subject="NVRTC", state=CheckState.MISSING, detail=detail, remedy=advice("cuda") or "")
 
 
 def _nvcc() -> Check:
@@ -139,10 +139,10 @@ def _nvcc() -> Check:
 
     program = find_nvcc()
     if program is not None:
-        return Check(subject="nvcc", state=State.OK, detail=str(program))
+        return Check(subject="nvcc", state=CheckState.OK, detail=str(program))
     return Check(
         subject="nvcc",
-        state=State.NOT_USED,
+        state=CheckState.NOT_USED,
         detail="only CUDA sources that NVRTC cannot read need it",
         remedy="install the CUDA toolkit; CUDA_HOME names its folder",
     )
@@ -152,14 +152,16 @@ def _pocl(devices: Sequence[DeviceInfo]) -> Iterator[Check]:
     """PoCL, and the host's compiler, with which it links kernels."""
     linker = next((path for name in C_COMPILERS if (path := shutil.which(name))), None)
     if any(POCL in d.driver for d in devices):
-        yield Check(subject="PoCL", state=State.OK, detail="OpenCL on the host's cores")
-        state, detail = State.MISSING, "PoCL links kernels with it"
+        yield Check(subject="PoCL", state=CheckState.OK, detail="OpenCL on the host's cores")
+        state, detail = CheckState.MISSING, "PoCL links kernels with it"
     else:
         fix = advice("pyopencl") or ""
-        yield Check(subject="PoCL", state=State.MISSING, detail="no OpenCL on the host's cores", remedy=fix)
-        state, detail = State.NOT_USED, "only PoCL and nvcc need it"
+        yield Check(
+            subject="PoCL", state=CheckState.MISSING, detail="no OpenCL on the host's cores", remedy=fix
+        )
+        state, detail = CheckState.NOT_USED, "only PoCL and nvcc need it"
     if linker is not None:
-        yield Check(subject="C compiler", state=State.OK, detail=linker)
+        yield Check(subject="C compiler", state=CheckState.OK, detail=linker)
     else:
         yield Check(subject="C compiler", state=state, detail=detail, remedy="install the package gcc")
 
@@ -167,10 +169,10 @@ def _pocl(devices: Sequence[DeviceInfo]) -> Iterator[Check]:
 def _landlock() -> Check:
     abi = landlock_abi()
     if abi > 0:
-        return Check(subject="sandbox", state=State.OK, detail=f"Landlock, version {abi}")
+        return Check(subject="sandbox", state=CheckState.OK, detail=f"Landlock, version {abi}")
     return Check(
         subject="sandbox",
-        state=State.MISSING,
+        state=CheckState.MISSING,
         detail="no Landlock: kernels and references may read what this user may read",
         remedy="Linux 5.13 or later with Landlock; in a container, a seccomp profile that lets it through",
     )
@@ -182,8 +184,11 @@ def _profiler(devices: Sequence[DeviceInfo], settings: Settings) -> Check:
     if not settings.ncu or not any(d.backend is Backend.CUDA for d in devices):
         fix = "WARPSMITH_NCU=true profiles the kernels of CUDA jobs"
         return Check(
-            subject="Nsight Compute", state=State.NOT_USED, detail=where, remedy="" if settings.ncu else fix
+            subject="Nsight Compute",
+            state=CheckState.NOT_USED,
+            detail=where,
+            remedy="" if settings.ncu else fix,
         )
-    state = State.MISSING if program is None else State.OK
+    state = CheckState.MISSING if program is None else CheckState.OK
     fix = "install the CUDA toolkit, which has ncu" if program is None else ""
     return Check(subject="Nsight Compute", state=state, detail=where, remedy=fix)

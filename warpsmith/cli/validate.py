@@ -58,7 +58,7 @@ class Wishes:
 
     settings: Settings
     compiles: bool = False
-    """Whether the kernel is compiled as well, as it is and as a template, and launched once."""
+    """True if the kernel is compiled as well, as it is and as a template, and launched once."""
     arch: str = "sm_90"
     """Architecture of CUDA (`sm_90`) to compile for if no CUDA device is present, or of AMD (`gfx942`)."""
     include_dirs: tuple[Path, ...] = ()
@@ -109,22 +109,32 @@ def _look(report: Report, job: Job, wishes: Wishes) -> None:
         report.findings.append(Finding("kernel.backend", words, is_error=False))
     if job.kernel.backend not in _RUNS:
         return
-    if not any(f.is_error and f.field.startswith("workloads") for f in report.findings):
-        checked = check_reference(job, scope)
-        report.reference = checked.note
-        report.findings += [checked.finding] if checked.finding else []
+    _check_reference(report, job, scope)
     if not scope and absent is not None:
         scope = absent.scope()
     _rules(report, job, wishes.settings, scope)
     if wishes.compiles and report.valid:
-        template = report.template.template if report.template else None
-        compiled = check_compilation(job, template, devices, lacking, wishes.settings, wishes.arch)
-        report.compiled = compiled.note
-        report.findings += compiled.findings
-        if devices and report.valid and compiled.note:
-            found = list(launch_check(job, devices[0], wishes.settings))
-            report.findings += found
-            report.launched = "" if found else "launched once, on the smallest workload: right"
+        _compile_and_launch(report, job, wishes, devices, lacking)
+
+
+def _check_reference(report: Report, job: Job, scope: Mapping[str, Value]) -> None:
+    if not any(f.is_error and f.field.startswith("workloads") for f in report.findings):
+        checked = check_reference(job, scope)
+        report.reference = checked.note
+        report.findings += [checked.finding] if checked.finding else []
+
+
+def _compile_and_launch(
+    report: Report, job: Job, wishes: Wishes, devices: Sequence[DeviceInfo], lacking: str
+) -> None:
+    template = report.template.template if report.template else None
+    compiled = check_compilation(job, template, devices, lacking, wishes.settings, wishes.arch)
+    report.compiled = compiled.note
+    report.findings += compiled.findings
+    if devices and report.valid and compiled.note:
+        found = list(launch_check(job, devices[0], wishes.settings))
+        report.findings += found
+        report.launched = "" if found else "launched once, on the smallest workload: right"
 
 
 def _devices(backend: Backend, ask: Callable[[], Probe]) -> tuple[Sequence[DeviceInfo], str]:

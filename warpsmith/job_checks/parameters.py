@@ -13,6 +13,7 @@ from warpsmith.domain.templates.space import Constraint, Space, holds
 from warpsmith.errors import ExpressionError
 from warpsmith.job_files.finding import Finding
 
+_Numbered = tuple[int, Constraint]
 LOOK_S = 10.0
 """Seconds for constraints that the defaults break; what could not be told by then is no error."""
 
@@ -40,33 +41,49 @@ def unmet_constraints(job: Job, device: Mapping[str, Value]) -> Iterator[Finding
     ]
     scopes = [{**device, **w.scope()} for w in job.workloads]
     try:
-        if not known or any(_allows_defaults(job.space, [c for _, c in known], s) for s in scopes):
-            return
-        until = time.monotonic() + LOOK_S
-        alone = [(n, c) for n, c in known if not _meets(job.space, [c], scopes, until)]
-        if alone:
-            words = "no configuration meets it on any workload: {}; widen it, or the values of its parameters"
-        elif not _meets(job.space, [c for _, c in known], scopes, until):
-            alone = known[-1:]
-            words = f"no configuration meets all {len(known)} constraints on any workload; the last is {{}}"
-        else:
-            space = job.space
-            broken = [k for k in known if not any(_allows_defaults(space, [k[1]], s) for s in scopes)]
-            alone = broken or known[-1:]
-            given = ", ".join(f"{name}={value}" for name, value in job.space.defaults.items())
-            words = f"the defaults ({given}), which are your kernel as it is, break {{}} on every workload"
+        unmet, words = _unmet(job.space, known, scopes)
     except ExpressionError:
         return  # it is said of the field
-    for n, constraint in alone:
+    for n, constraint in unmet:
         yield Finding(f"constraints.{n}", words.format(constraint.expression.text))
 
 
-def _allows_defaults(space: Space, constraints: list[Constraint], scope: Mapping[str, Value]) -> bool:
-    return holds(tuple(constraints), {**scope, **space.defaults})
+def _unmet(
+    space: Space, known: list[_Numbered], scopes: list[dict[str, Value]]
+) -> tuple[list[_Numbered], str]:
+    """Constraints that stand in the way of the defaults, with the message on each; none if the defaults fit.
+
+    Raises:
+        ExpressionError: a constraint cannot be evaluated.
+    """
+    constraints = [c for _, c in known]
+    if not known or _allow_defaults(space, constraints, scopes):
+        return [], ""
+    until = time.monotonic() + LOOK_S
+    alone = [(n, c) for n, c in known if not _can_hold(space, [c], scopes, until)]
+    if alone:
+        return (
+            alone,
+            "no configuration meets it on any workload: {}; widen it, or the values of its parameters",
+        )
+    if not _can_hold(space, constraints, scopes, until):
+        words = f"no configuration meets all {len(known)} constraints on any workload; the last is {{}}"
+        return known[-1:], words
+    broken = [(n, c) for n, c in known if not _allow_defaults(space, [c], scopes)]
+    given = ", ".join(f"{name}={value}" for name, value in space.defaults.items())
+    words = f"the defaults ({given}), which are your kernel as it is, break {{}} on every workload"
+    return broken or known[-1:], words
 
 
-def _meets(space: Space, constraints: list[Constraint], scopes: list[dict[str, Value]], until: float) -> bool:
-    """Whether a configuration meets the constraints, or may: `until` passed before all were looked at."""
+def _allow_defaults(space: Space, constraints: list[Constraint], scopes: list[dict[str, Value]]) -> bool:
+    """True if the defaults meet the constraints on a workload."""
+    return any(holds(tuple(constraints), {**scope, **space.defaults}) for scope in scopes)
+
+
+def _can_hold(
+    space: Space, constraints: list[Constraint], scopes: list[dict[str, Value]], until: float
+) -> bool:
+    """True if a configuration meets the constraints, or `until` passed before all were enumerated."""
     from warpsmith.search.spaces.feasible_set import enumerate_space
 
     named = {name for c in constraints for name in c.expression.names}

@@ -86,15 +86,13 @@ def find_source(
     dialect = Dialect.from_backend(backend or _backend_of(paths, texts))
     folder = target.resolve().parent
     shown = [os.path.relpath(path.resolve(), folder) for path in paths]
-    inner = [_inside(text, dialect, entry) for text in texts]
+    programs = _programs(texts, dialect, entry)
     written: str | None = None
     beside = folder
-    if any(text is not None for text in inner):
-        texts = [text if found is None else found.text for text, found in zip(texts, inner, strict=True)]
+    if programs is not None:
+        texts = [program.text for program in programs]
         written = "\n".join(texts)
-    elif len(paths) > 1 or paths[0].suffix in HEADER_ENDINGS:
-        written = "".join(f"#include <{name}>\n" for name in first_headers)
-        written += "".join(f'#include "{path.name}"\n' for path in paths)
+    elif (written := _including(paths, first_headers)) is not None:
         include_dirs = [*dict.fromkeys(path.resolve().parent for path in paths), *include_dirs]
     else:
         beside = paths[0].resolve().parent
@@ -113,7 +111,24 @@ def find_source(
         headers,
         tuple(headers.files.values()) if not names else included(source, library),
         dialect,
-        inner[0].line if len(inner) == 1 and inner[0] is not None else 1,
+        programs[0].line if programs is not None and len(programs) == 1 else 1,
+    )
+
+
+def _programs(texts: Sequence[str], dialect: Dialect, entry: str | None) -> list[HostString] | None:
+    """Device sources that host files hold as text, and the other files whole; None if no file holds any."""
+    inner = [_inside(text, dialect, entry) for text in texts]
+    if all(found is None for found in inner):
+        return None
+    return [found or HostString(text, 1) for text, found in zip(texts, inner, strict=True)]
+
+
+def _including(paths: Sequence[Path], first_headers: Sequence[str]) -> str | None:
+    """Source that includes the toolkit's headers and the files; None for a single file that is no header."""
+    if len(paths) == 1 and paths[0].suffix not in HEADER_ENDINGS:
+        return None
+    return "".join(
+        [f"#include <{name}>\n" for name in first_headers] + [f'#include "{p.name}"\n' for p in paths]
     )
 
 

@@ -34,7 +34,7 @@ _WRITTEN = {
     "launch": ', such as {grid: ["ceil_div(n, 256)"], block: [256]}',
     "budget": ", such as {trials: 200, seconds: 300}",
 }
-"""How a field is written that is often given as text or as a list."""
+"""Examples of fields that are often given as text or as a list."""
 _MEANT = {alias: name for name, aliases in _ALIASES.items() for alias in aliases.split()}
 
 
@@ -60,20 +60,25 @@ def field_problems(
         if problem["type"] == "missing" and any(loc == (*p[:-1], name) for p, name in meant.items()):
             continue
         place = [str(part) for part in loc]
-        message = problem["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
-        if problem["type"] == "extra_forbidden":
-            message = "no such field" + (f"; did you mean {meant[loc]!r}?" if meant[loc] else "")
-        elif problem["type"] == "missing":
-            message = "is missing"
-        elif problem["type"] in ("enum", "literal_error"):
-            message = _argument(loc, data) + _word(problem) + message
-        elif loc and problem["type"] in _NO_FIELDS:
-            message = "must be a mapping of fields to values" + _WRITTEN.get(str(loc[-1]), "")
+        message = _message(problem, meant.get(loc, ""), data)
         field, _, rest = message.partition(": ")
         if rest and _is_path(field):
             place, message = [*place, field], rest
         found.append((".".join(place), message))
     return found
+
+
+def _message(problem: Mapping[str, Any], meant: str, data: object) -> str:
+    """Message on a problem; `meant` is the field that an unknown one probably stands for."""
+    loc, kind = problem["loc"], problem["type"]
+    if kind == "extra_forbidden":
+        return "no such field" + (f"; did you mean {meant!r}?" if meant else "")
+    if kind == "missing":
+        return "is missing"
+    if loc and kind in _NO_FIELDS:
+        return "must be a mapping of fields to values" + _WRITTEN.get(str(loc[-1]), "")
+    text: str = problem["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    return _argument(loc, data) + _word(problem) + text if kind in ("enum", "literal_error") else text
 
 
 def _meant(loc: Place, missing: Sequence[Place], model: type[BaseModel]) -> str:

@@ -36,10 +36,10 @@ def main(argument: dict[str, Any]) -> None:
         for name in argument["modules"]:
             with suppress(ImportError):
                 import_module(name)
-    _Server(socket.socket(fileno=0)).serve()
+    _ForkServer(socket.socket(fileno=0)).serve()
 
 
-class _Server:
+class _ForkServer:
     def __init__(self, requests: socket.socket) -> None:
         self._requests = requests
         self._statuses: dict[int, int] = {}

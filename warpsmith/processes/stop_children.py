@@ -23,7 +23,7 @@ class Recallable(Protocol):
         ...
 
 
-class _Work:
+class _ChildWork:
     """Running activities of this process."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class _Work:
         """Number of recalls."""
 
 
-_work = _Work()
+_work = _ChildWork()
 
 
 def recall() -> None:

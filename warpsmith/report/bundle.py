@@ -118,7 +118,7 @@ def report_html(result: JobResult, trials: Sequence[TrialView] = ()) -> str:
             part=part,
             style_files=STYLES,
             script_files=SCRIPTS,
-            sources=[_Source(result, entry) for entry in _distinct(result)],
+            sources=[_BundledSource(result, entry) for entry in _distinct(result)],
             styles=Markup(
                 light.get_style_defs(".code")
                 + "@media (prefers-color-scheme: dark){"
@@ -147,7 +147,7 @@ _LEXERS = {Backend.OPENCL: CLexer, Backend.TRITON: PythonLexer}
 _ENDINGS = {Backend.OPENCL: "cl", Backend.HIP: "hip", Backend.TRITON: "py"}
 
 
-class _Source:
+class _BundledSource:
     """One tuned source with the workloads it serves."""
 
     def __init__(self, result: JobResult, entry: DispatchEntry) -> None:

@@ -1,9 +1,10 @@
-"""What a report carries for its charts: trials as JSON, and scripts, with a policy that allows no others."""
+"""Charts of a report: trials as JSON, and scripts, with a content policy that allows no others."""
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 from markupsafe import Markup
 
@@ -17,6 +18,7 @@ from warpsmith.system.printable import one_line
 STYLES = ("style.css", "vendor/uplot/uPlot.min.css", "charts.css")
 SCRIPTS = ("vendor/uplot/uPlot.iife.min.js", "chart_data.js", "charts.js")
 MAX_REASON_CHARACTERS = 160
+_Value = TypeVar("_Value", bound=Hashable)
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
@@ -41,22 +43,31 @@ class RecordedTrials(Frozen):
 def recorded_trials(trials: Sequence[TrialView]) -> RecordedTrials:
     """Finished trials in the form that `charts.js` draws."""
     done = [t for t in trials if t.outcome is not None]
-    why = [_words(t) for t in done]
-    index = {w: n for n, w in enumerate(dict.fromkeys(w for w in why if w is not None))}
-    candidates = {c: n for n, c in enumerate(dict.fromkeys(t.candidate for t in trials))}
-    points = TrialPoints(
+    timed = bool(done) and all(t.at_s is not None for t in done)
+    points = _points(done, _numbered(t.candidate for t in trials))
+    return RecordedTrials(points=points, timed=timed, parameters=tuple(_parameters(done)))
+
+
+def _points(done: Sequence[TrialView], candidates: Mapping[str, int]) -> TrialPoints:
+    """Columns of finished trials, with rejections by index in the list of their words."""
+    words = [_words(t) for t in done]
+    index = _numbered(w for w in words if w is not None)
+    return TrialPoints(
         number=tuple(t.number for t in done),
         at_s=tuple(t.at_s or 0.0 for t in done),
         round=tuple(t.round for t in done),
         candidate=tuple(candidates[t.candidate] for t in done),
-        gain=tuple(_gain(t) for t in done),
+        gain=tuple(map(_gain, done)),
         outcome=tuple(t.outcome.kind for t in done if t.outcome is not None),
-        rejection=tuple(None if w is None else index[w] for w in why),
+        rejection=tuple(None if w is None else index[w] for w in words),
         reused=tuple(t.reused for t in done),
         rejections=tuple(RejectionWords(stage=stage, reason=reason) for stage, reason in index),
     )
-    timed = bool(done) and all(t.at_s is not None for t in done)
-    return RecordedTrials(points=points, timed=timed, parameters=tuple(_parameters(done)))
+
+
+def _numbered(values: Iterable[_Value]) -> dict[_Value, int]:
+    """Distinct values with their numbers, in the order of their first occurrence."""
+    return {value: number for number, value in enumerate(dict.fromkeys(values))}
 
 
 def safe_json(value: Frozen) -> Markup:
@@ -92,7 +103,7 @@ def _words(trial: TrialView) -> tuple[str, str] | None:
 def _parameters(trials: Sequence[TrialView]) -> Iterable[ParameterColumn]:
     for name in dict.fromkeys(n for t in trials for n in t.configuration):
         texts = [str(t.configuration[name]) if name in t.configuration else None for t in trials]
-        index = {v: n for n, v in enumerate(dict.fromkeys(v for v in texts if v is not None))}
+        index = _numbered(v for v in texts if v is not None)
         yield ParameterColumn(
             name=name, values=tuple(index), index=tuple(None if v is None else index[v] for v in texts)
         )

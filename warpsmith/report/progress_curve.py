@@ -32,13 +32,9 @@ def progress_svg(trials: Sequence[TrialView], verified: float | None = None) -> 
     digits = 1 if len(points) <= MANY else 0
     places = dict.fromkeys((f"{x(n):.{digits}f}", f"{y(v):.{digits}f}") for n, v in points)
     dots = "".join(f'<circle cx="{left}" cy="{down}" r="2.5"/>' for left, down in places)
-    best, path = 0.0, ""
-    for number, value in points:
-        if value > best:
-            path += f"{'M' if not path else 'H'}{x(number):.1f}" + (f",{y(value):.1f}" if not best else "")
-            path += f" V{y(value):.1f} "
-            best = value
-    path += f"H{x(last):.1f}"
+    (first, value), *higher = _records(points)
+    path = f"M{x(first):.1f},{y(value):.1f} V{y(value):.1f} "
+    path += "".join(f"H{x(number):.1f} V{y(value):.1f} " for number, value in higher) + f"H{x(last):.1f}"
     mark = "" if verified is None else _mark(x(last), y(verified), verified)
     ticks = "".join(
         f'<line class="grid" x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{y(v):.1f}" y2="{y(v):.1f}"/>'
@@ -51,6 +47,15 @@ def progress_svg(trials: Sequence[TrialView], verified: float | None = None) -> 
         f'<g class="dots">{dots}</g><path class="best" d="{path}"/>{mark}'
         f'<text x="{WIDTH / 2}" y="{HEIGHT - 10}" text-anchor="middle">trial</text></svg>'
     )
+
+
+def _records(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Points that are higher than all before them; the first one is, too."""
+    found = [points[0]]
+    for point in points:
+        if point[1] > found[-1][1]:
+            found.append(point)
+    return found
 
 
 def _mark(x: float, y: float, verified: float) -> str:

@@ -17,7 +17,7 @@ LEAST_S = 60.0
 
 
 @dataclass(frozen=True)
-class Change:
+class RecheckedWorkload:
     """One workload, then and now."""
 
     workload: str
@@ -72,7 +72,9 @@ def recheck_job(old: JobResult) -> Job:
     )
 
 
-def changes(old: JobResult, new: JobResult, tried: Collection[Configuration]) -> tuple[Change, ...]:
+def changes(
+    old: JobResult, new: JobResult, tried: Collection[Configuration]
+) -> tuple[RecheckedWorkload, ...]:
     """What became of each workload that had a winner.
 
     Args:
@@ -82,7 +84,9 @@ def changes(old: JobResult, new: JobResult, tried: Collection[Configuration]) ->
     winners = {entry.workload: entry.configuration for entry in old.dispatch}
     served = {entry.workload for entry in new.dispatch if entry.configuration is not None}
     return tuple(
-        Change(c.workload, c, compared.get(c.workload), c.workload in served, winners[c.workload] in tried)
+        RecheckedWorkload(
+            c.workload, c, compared.get(c.workload), c.workload in served, winners[c.workload] in tried
+        )
         for c in _published(old)
     )
 

@@ -8,7 +8,7 @@ from warpsmith.domain.expressions import Value
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.jobs.launch_size import LaunchSize, evaluated, evaluated_launch
 from warpsmith.domain.templates.outcome import CheckedShape
-from warpsmith.domain.templates.space import Configuration, Constraint, allows, configuration_key
+from warpsmith.domain.templates.space import Configuration, Constraint, Space, allows, configuration_key
 from warpsmith.domain.templates.template import Template
 from warpsmith.errors import ExpressionError
 from warpsmith.http_models import DispatchEntry, DispatchLaunch, JobResult
@@ -40,7 +40,7 @@ def launches_of(entry: DispatchEntry) -> tuple[DispatchLaunch, ...]:
 
 
 @dataclass(frozen=True)
-class Server:
+class ServingKernel:
     """A tuned kernel of the dispatch table, or the user's kernel."""
 
     entry: DispatchEntry
@@ -49,7 +49,7 @@ class Server:
 
 
 def server_name(candidate: str, configuration: Configuration) -> tuple[str, str]:
-    """What tells one tuned kernel from another."""
+    """Identity of a tuned kernel: its candidate and its configuration."""
     return candidate, configuration_key(configuration)
 
 
@@ -68,20 +68,14 @@ class Lookup:
         self.limits = result.limits
         self.own = Template(kernel=self.job.kernel, space=self.job.space).configured(self.job.space.defaults)
         self.dimensions = tuple(sorted(result.job.workloads[0].dimensions))
-        self.servers: list[Server] = []
+        self.servers: list[ServingKernel] = []
         self.table: dict[Shape, int | None] = {}
         spaces = {c.id: c.space for c in result.candidates}
         numbers: dict[tuple[str, str], int] = {}
         rows: list[Row] = []
         for workload in (w for w in result.job.workloads if w.key in entries):
             entry = entries[workload.key]
-            number = None
-            if entry.candidate is not None and entry.configuration is not None:
-                name = server_name(entry.candidate, entry.configuration)
-                number = numbers.setdefault(name, len(self.servers))
-                if number == len(self.servers):
-                    constraints = spaces[entry.candidate].constraints
-                    self.servers.append(Server(entry, entry.configuration, constraints))
+            number = self._number(entry, numbers, spaces)
             shape = self.shape(workload.dimensions)
             self.table[shape] = number
             rows.append(Row(workload.key, shape, number, {**entry.searched, **entry.speedups}))
@@ -94,6 +88,19 @@ class Lookup:
         widths = {c.workload: c.aa_width for c in result.comparisons}
         passed = [(self.shape(c.dimensions), number) for c, number in self.checked]
         self.boxes = confirmed(table_boxes(rows, widths), passed)
+
+    def _number(
+        self, entry: DispatchEntry, numbers: dict[tuple[str, str], int], spaces: Mapping[str, Space]
+    ) -> int | None:
+        """Number of the kernel that serves an entry, which is added to `servers` once; None: the baseline."""
+        if entry.candidate is None or entry.configuration is None:
+            return None
+        name = server_name(entry.candidate, entry.configuration)
+        if name not in numbers:
+            numbers[name] = len(self.servers)
+            constraints = spaces[entry.candidate].constraints
+            self.servers.append(ServingKernel(entry, entry.configuration, constraints))
+        return numbers[name]
 
     def shape(self, dimensions: Mapping[str, int]) -> Shape:
         """The values of the dimensions, in the order of `dimensions`."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from warpsmith.domain.device import Backend
 from warpsmith.domain.templates.space import Configuration
-from warpsmith.http_models import JobResult
+from warpsmith.http_models import CandidateView, DispatchEntry, JobResult
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -53,12 +53,7 @@ def launch_words(result: JobResult) -> str:
     fixed: set[str] = set()
     for entry in result.dispatch:
         candidate = candidates.get(entry.candidate or "")
-        if entry.configuration is None or candidate is None:
-            continue
-        defaults = candidate.space.defaults
-        names = {p for a in candidate.applied if a.rule == LAUNCH_RULE for p in a.parameters}
-        changed = {name for name, value in entry.configuration.items() if value != defaults.get(name)}
-        if changed and changed <= names:
+        if candidate is not None and _changes_launch_alone(entry, candidate):
             of_launch.append(entry.workload)
             fixed |= {a.rule for a in candidate.applied if not a.parameters}
     if not of_launch:
@@ -66,6 +61,16 @@ def launch_words(result: JobResult) -> str:
     words = f"on {', '.join(of_launch)} the gain is the launch's alone: your kernel without the threads that"
     besides = f" (what {', '.join(sorted(fixed))} did stands too)" if fixed else ""
     return f"{words} have no work{besides}"
+
+
+def _changes_launch_alone(entry: DispatchEntry, candidate: CandidateView) -> bool:
+    """True if the parameters that differ from their defaults are the launch's, and there are some."""
+    if entry.configuration is None:
+        return False
+    defaults = candidate.space.defaults
+    names = {p for a in candidate.applied if a.rule == LAUNCH_RULE for p in a.parameters}
+    changed = {name for name, value in entry.configuration.items() if value != defaults.get(name)}
+    return bool(changed) and changed <= names
 
 
 def baseline_table(result: JobResult) -> "Table | None":

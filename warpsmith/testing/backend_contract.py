@@ -48,7 +48,7 @@ class CountingWatch:
         self.calls.append(("after", sample))
 
 
-class Launched:
+class LaunchedKernel:
     """The right kernel on memory of its own."""
 
     def __init__(self, module: BackendModule, device: Device, request: CompileRequest) -> None:
@@ -138,7 +138,7 @@ class BackendContract:
     def test_a_launch_computes_and_remembers_nothing(
         self, module: BackendModule, opened: Device, asked: Asked
     ) -> None:
-        made = Launched(module, opened, asked(Behaviour.RIGHT))
+        made = LaunchedKernel(module, opened, asked(Behaviour.RIGHT))
         opened.launch(made.program, made.bound, size())
         made.assert_doubled()
         assert made.program.changed_globals() == []
@@ -147,7 +147,7 @@ class BackendContract:
     def test_a_refused_launch_leaves_the_device_well(
         self, module: BackendModule, opened: Device, asked: Asked
     ) -> None:
-        made = Launched(module, opened, asked(Behaviour.RIGHT))
+        made = LaunchedKernel(module, opened, asked(Behaviour.RIGHT))
         with pytest.raises(LaunchRefused):
             opened.launch(made.program, made.bound, LaunchSize((1, 1, 1), (1 << 20, 1, 1)))
         opened.launch(made.program, made.bound, size())
@@ -159,7 +159,7 @@ class BackendContract:
     def test_every_sample_is_watched_and_the_count_is_asked_for_once(
         self, module: BackendModule, opened: Device, asked: Asked
     ) -> None:
-        made, watch, counts = Launched(module, opened, asked(Behaviour.RIGHT)), CountingWatch(), []
+        made, watch, counts = LaunchedKernel(module, opened, asked(Behaviour.RIGHT)), CountingWatch(), []
 
         def samples(sample_us: float) -> int:
             assert not [sample for _, sample in watch.calls if sample is not None]
@@ -180,7 +180,7 @@ class BackendContract:
     def test_a_launch_of_known_time_is_timed_without_another(
         self, module: BackendModule, opened: Device, asked: Asked
     ) -> None:
-        made, watch, lengths = Launched(module, opened, asked(Behaviour.RIGHT)), CountingWatch(), []
+        made, watch, lengths = LaunchedKernel(module, opened, asked(Behaviour.RIGHT)), CountingWatch(), []
 
         def samples(sample_us: float) -> int:
             lengths.append(sample_us)
@@ -194,7 +194,7 @@ class BackendContract:
         made.free()
 
     def test_timing_stops_where_it_is_told(self, module: BackendModule, opened: Device, asked: Asked) -> None:
-        made = Launched(module, opened, asked(Behaviour.RIGHT))
+        made = LaunchedKernel(module, opened, asked(Behaviour.RIGHT))
         repeats = Repeats(lambda _: 50, 0, lambda seen: len(seen) == 4)
         times, _ = opened.time(made.program, [made.bound], size(), repeats, CountingWatch())
         assert len(times) == 4

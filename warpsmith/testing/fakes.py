@@ -34,7 +34,7 @@ GIVE_UP_SAMPLES = 3
 TimeModel = Callable[[Configuration, str], float]
 """Microseconds of a configuration on a workload."""
 Fault = Callable[[Configuration], str]
-"""What is wrong with a configuration: '', 'compile', 'wrong', 'guard', 'timed' (wrong when timed),
+"""Fault of a configuration: '', 'compile', 'wrong', 'guard', 'timed' (wrong when timed),
 'unsteady' (wrong when repeated), 'idle' (writes nothing), 'input' (writes into its input), 'spoils' (writes
 outside its buffers, so that what runs after it in the same child is wrong) or a cause of `ChildDied`."""
 
@@ -71,7 +71,7 @@ class FakeDevice:
     dead: bool = False
     spoilt: bool = False
     gives_up: bool = False
-    """Whether a timing heeds `TimingPlan.give_up_above_us`."""
+    """True if a timing heeds `TimingPlan.give_up_above_us`."""
 
     def prepare(self, plan: WorkloadPlan, guards: GuardZones | None = None) -> None:
         """See `DevicePort.prepare`."""
@@ -114,18 +114,17 @@ class FakeDevice:
             self.dead = True
             raise ChildDied(fault, "as the test asked")
         y = _doubled(self.plans[case])
-        if fault == "wrong" or self.spoilt:
-            # Beside large inputs a one more would be within the tolerance.
-            y = np.float32(1.5) * y + np.float32(1)
         if fault == "idle":
             y = np.frombuffer(secrets.token_bytes(y.nbytes), np.float32)
-        self.spoilt = self.spoilt or fault == "spoils"
+        elif fault == "wrong" or self.spoilt:
+            # Beside large inputs a one more would be within the tolerance.
+            y = np.float32(1.5) * y + np.float32(1)
+        self.spoilt |= fault == "spoils"
         if ranges is not None:
             y = np.concatenate([y[a:b] for a, b in ranges["y"]])
         guards = ("y",) if fault in ("guard", "spoils") else ()
-        again = y + np.float32(fault == "unsteady") if repeat else None
-        changed = ("x",) if fault == "input" else ()
-        return RunReport({"y": y}, guards, changed, None if again is None else {"y": again})
+        again = {"y": y + np.float32(fault == "unsteady")} if repeat else None
+        return RunReport({"y": y}, guards, ("x",) if fault == "input" else (), again)
 
     def time(self, handle: int, case: CaseKey, size: LaunchSize, plan: TimingPlan) -> Timed:
         """See `DevicePort.time`."""
@@ -174,7 +173,7 @@ class FakeOpener:
     info: DeviceInfo = DEVICE
     opened: list[FakeDevice] = field(default_factory=list)
     opens: int = 10**9
-    """How often the device comes up before it is broken for good."""
+    """Number of times that the device comes up before it is broken for good."""
     gives_up: bool = False
     """See `FakeDevice.gives_up`. Limits follow from what finished first, so tests of a search do without."""
 
@@ -221,7 +220,7 @@ class ListSink:
     stop_after: int | None = None
     """Trials after which the slice is told to end."""
     lost: bool = False
-    """Whether the lease is somebody else's; nothing more is kept then."""
+    """True if the lease is somebody else's; nothing more is recorded then."""
 
     def proposed(self, configurations: Sequence[Configuration]) -> None:
         """See `TrialSink.proposed`."""

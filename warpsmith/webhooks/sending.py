@@ -21,7 +21,7 @@ REPLY_BYTES = 4096
 
 
 @dataclass(frozen=True)
-class Reply:
+class DeliveryReply:
     """How an attempt ended."""
 
     status: int | None
@@ -41,7 +41,7 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Sender:
+class WebhookSender:
     """Sends messages; threads may share it."""
 
     allowed: Allowed
@@ -62,19 +62,19 @@ class Sender:
         except TimeoutError as exc:
             raise InvalidInput("url", "its host was not found in time; try again later") from exc
 
-    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> DeliveryReply:
         """Send a message once. The host is resolved and checked now, and the connection goes to an address
         that was checked."""
         deadline_s = time.monotonic() + self.timeout_s
-        late = Reply(None, f"no answer within {self.timeout_s:g} s")
+        late = DeliveryReply(None, f"no answer within {self.timeout_s:g} s")
         try:
             target = parse_target(url)
             addresses = checked_addresses(target, self.allowed, self.resolver, self.timeout_s)
             connected = self._connect(target, addresses, deadline_s)
         except InvalidInput as exc:
-            return Reply(None, f"the URL was refused: {exc.message}")
+            return DeliveryReply(None, f"the URL was refused: {exc.message}")
         except OSError as exc:
-            return late if time.monotonic() >= deadline_s else Reply(None, _words(exc))
+            return late if time.monotonic() >= deadline_s else DeliveryReply(None, _words(exc))
         with connected:
             end = threading.Timer(max(0.0, deadline_s - time.monotonic()), _cut, [connected])
             end.daemon = True
@@ -82,7 +82,7 @@ class Sender:
             try:
                 return _exchange(connected, target, headers, body, deadline_s)
             except (OSError, http.client.HTTPException, ValueError) as exc:
-                return late if time.monotonic() >= deadline_s else Reply(None, _words(exc))
+                return late if time.monotonic() >= deadline_s else DeliveryReply(None, _words(exc))
             finally:
                 end.cancel()
 
@@ -116,7 +116,7 @@ def _trusted() -> ssl.SSLContext:
 
 def _exchange(
     connected: socket.socket, target: Target, headers: Mapping[str, str], body: bytes, deadline_s: float
-) -> Reply:
+) -> DeliveryReply:
     connection = http.client.HTTPConnection(target.host, target.port)
     connection.auto_open = 0
     connection.sock = connected
@@ -134,10 +134,10 @@ def _exchange(
             response.read(REPLY_BYTES)
         status = response.status
     if 200 <= status < 300:
-        return Reply(status)
+        return DeliveryReply(status)
     if 300 <= status < 400:
-        return Reply(status, f"HTTP {status}: redirects are not followed")
-    return Reply(status, f"HTTP {status}")
+        return DeliveryReply(status, f"HTTP {status}: redirects are not followed")
+    return DeliveryReply(status, f"HTTP {status}")
 
 
 def _cut(connected: socket.socket) -> None:

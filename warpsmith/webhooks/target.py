@@ -1,6 +1,7 @@
-"""Where a message goes: an address that is checked, and what that address may reach."""
+"""Targets of webhooks: URLs and the addresses of their hosts, both checked before anything is sent."""
 
 import queue
+import re
 import socket
 import threading
 from collections.abc import Callable, Sequence
@@ -12,6 +13,8 @@ from warpsmith.system.addresses import Allowed
 Resolver = Callable[[str, int], Sequence[str]]
 """The addresses of a host, for a port; raises OSError if there are none."""
 
+_URL = re.compile(r"[!-\[\]-~]*")
+"""Printable ASCII without spaces and backslashes."""
 LOW_PORTS = frozenset({80, 443})
 """Ports below 1024 that are allowed. Behind the others are services that read lines of text: mail, shells,
 directories."""
@@ -19,7 +22,7 @@ NOT_REACHED = (
     "its host has no address, or one that is not on the public internet; an operator may allow it in "
     "WARPSMITH_WEBHOOK_PRIVATE"
 )
-"""One sentence for both, so that nobody learns which names exist in a private network."""
+"""Refusal for either reason, so that nobody learns which names exist in a private network."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ def parse_target(url: str) -> Target:
     from urllib3.exceptions import LocationParseError
     from urllib3.util import Url, parse_url
 
-    if not all("!" <= c <= "~" for c in url) or "\\" in url:
+    if _URL.fullmatch(url) is None:
         words = "must be ASCII without spaces and backslashes; write a host in another script as xn--..."
         raise InvalidInput("url", words)
     try:
@@ -94,7 +97,7 @@ def checked_addresses(
 
 
 def _within(timeout_s: float, look_up: Callable[[], Sequence[str]]) -> Sequence[str]:
-    """What a look-up finds. The system's own cannot be interrupted, so that a thread is left to it."""
+    """Addresses that a look-up finds. The system's own cannot be interrupted; a thread is left to it."""
     done: queue.SimpleQueue[Sequence[str] | Exception] = queue.SimpleQueue()
 
     def run() -> None:

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError
 
 from db.engine import Database
 from db.message_names import COMPILE, compile_queue
-from db.repositories.remote_compilations import CompilationRepository, Wanted
+from db.repositories.remote_compilations import CompilationRepository, CompilationRequest
 from db.repositories.workers import WorkerRepository
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.jobs.plan import Compiled
@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 class _Order:
     """A kernel that a caller waits for."""
 
-    wanted: Wanted
+    wanted: CompilationRequest
     result: "Future[Compiled | Rejected]" = field(default_factory=Future)
     since: float = field(default_factory=time.monotonic)
     announced: bool = False
@@ -110,7 +110,7 @@ class FleetCompiler:
             known = self._orders.get(key)
             if known is not None:
                 return known.result
-            order = self._orders[key] = _Order(Wanted(key, self._queue, kernel, device))
+            order = self._orders[key] = _Order(CompilationRequest(key, self._queue, kernel, device))
             order.here = self._busy < self._width
             self._busy += order.here
         if order.here:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
-from db.repositories.trials import FinishedTrial, TrialRepository
+from db.repositories.trials import TrialRepository, TrialResult
 from db.tables import CandidateRow, TaskRow, TrialRow
 from warpsmith import __version__
 from warpsmith.domain.jobs.job import Job
@@ -62,7 +62,7 @@ def adopt_known(
 
 def still_count(
     job: Job, space: Space, baseline: BaselineResult, known: Iterable[TrialRow]
-) -> Iterable[FinishedTrial]:
+) -> Iterable[TrialResult]:
     """Known outcomes that are valid for this job; the default configuration is always run."""
     before = costs(job, baseline.timings)
     values = {p.name: {configuration_key({p.name: v}) for v in p.values} for p in space.parameters}
@@ -78,7 +78,7 @@ def still_count(
             continue
         outcome = _as_here(job, before, row.outcome)
         if outcome is not None:
-            yield FinishedTrial(tried, outcome, 0.0)
+            yield TrialResult(tried, outcome, 0.0)
 
 
 def _as_here(job: Job, before: Mapping[str, float], outcome: Outcome) -> Outcome | None:

@@ -25,7 +25,7 @@ _STORED = np.dtype("<u2")
 
 
 @dataclass(frozen=True)
-class Found:
+class AlikeLesson:
     """A lesson, and how much its kernel is like the one that was asked for."""
 
     lesson: Lesson
@@ -103,7 +103,7 @@ class LessonRepository:
         count: int,
         but: str = "",
         before: datetime | None = None,
-    ) -> Sequence[Found]:
+    ) -> Sequence[AlikeLesson]:
         """Lessons on the same kernel and on kernels like it: the same one first, then the most alike; of
         equal ones those of the device class, then the newest.
 
@@ -137,7 +137,7 @@ class LessonRepository:
 
     def _best(
         self, near: Mapping[str, float], same: Set[str], device_class: str, count: int
-    ) -> Sequence[Found]:
+    ) -> Sequence[AlikeLesson]:
         query = select(LessonRow).where(LessonRow.job_id.in_(list(near)))
         rows = sorted(
             self._session.scalars(query),
@@ -150,10 +150,11 @@ class LessonRepository:
         )[:count]
         lessons = self._lessons([r.job_id for r in rows])
         return [
-            Found(lessons[r.job_id], r.job_id, near[r.job_id], r.job_id in same, r.created_at) for r in rows
+            AlikeLesson(lessons[r.job_id], r.job_id, near[r.job_id], r.job_id in same, r.created_at)
+            for r in rows
         ]
 
-    def of_jobs(self, kernel: Kernel, ids: Sequence[str]) -> Sequence[Found]:
+    def of_jobs(self, kernel: Kernel, ids: Sequence[str]) -> Sequence[AlikeLesson]:
         """The lessons of these jobs that still exist, in this order, and how much each is like a kernel."""
         query = select(LessonRow).where(LessonRow.job_id.in_(ids)).options(undefer(LessonRow.lesson))
         rows = {row.job_id: row for row in self._session.scalars(query)}
@@ -162,7 +163,7 @@ class LessonRepository:
         for row in (rows[job_id] for job_id in ids if job_id in rows):
             stored = np.frombuffer(row.sketch, dtype=_STORED).reshape(1, SKETCH_SIZE)
             alike = float(likeness(own, stored)[0])
-            found.append(Found(row.lesson, row.job_id, alike, row.kernel == key, row.created_at))
+            found.append(AlikeLesson(row.lesson, row.job_id, alike, row.kernel == key, row.created_at))
         return found
 
     def of_kernels(

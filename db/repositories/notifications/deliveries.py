@@ -31,7 +31,7 @@ from db.repositories.events import EventRepository
 from db.repositories.outbox import OutboxRepository
 from db.tables import EventRow, JobRow, WebhookRow
 from warpsmith.errors import LeaseLost
-from warpsmith.webhooks.sending import Reply
+from warpsmith.webhooks.sending import DeliveryReply
 
 LEASE_S = 60.0
 """Seconds after which a delivery counts as lost with its worker."""
@@ -119,7 +119,7 @@ class DeliveryRepository:
         at = Cursor(row.cursor_xact, row.cursor_id)
         return Claim(row.id, token, row.tenant, row.url, row.secret, row.kinds, row.job_id, at, row.ping, due)
 
-    def took(self, claim: Claim, cursor: Cursor, reply: Reply | None = None) -> None:
+    def took(self, claim: Claim, cursor: Cursor, reply: DeliveryReply | None = None) -> None:
         """Record that everything up to a place was taken, or not wanted.
 
         Args:
@@ -133,7 +133,7 @@ class DeliveryRepository:
             values |= self._attempted(reply) | {"failures": 0, "failing_since": None}
         self._change(claim, values)
 
-    def pinged(self, claim: Claim, reply: Reply) -> None:
+    def pinged(self, claim: Claim, reply: DeliveryReply) -> None:
         """Record how a ping ended. After one that arrived, waiting events are sent at once.
 
         Raises:
@@ -144,7 +144,7 @@ class DeliveryRepository:
             values |= {"next_attempt_at": clock(self._session)}
         self._change(claim, values)
 
-    def failed(self, claim: Claim, reply: Reply) -> None:
+    def failed(self, claim: Claim, reply: DeliveryReply) -> None:
         """Record a failure, and end the lease: the webhook waits, or is disabled.
 
         Raises:
@@ -216,7 +216,7 @@ class DeliveryRepository:
         query = select(WebhookRow.failures).where(WebhookRow.id == claim.id)
         return min(20, self._session.scalar(query) or 0)
 
-    def _attempted(self, reply: Reply) -> dict[str, Any]:
+    def _attempted(self, reply: DeliveryReply) -> dict[str, Any]:
         at = clock(self._session)
         return {"last_attempt_at": at, "last_status": reply.status, "last_error": reply.error}
 

@@ -15,7 +15,7 @@ from testbed.deadlines import HANGS_S
 from testbed.servers import free_port
 from warpsmith import extras
 from warpsmith.cli import machine_checks
-from warpsmith.cli.diagnosis import Check, State, concluded
+from warpsmith.cli.diagnosis import Check, CheckState, concluded
 from warpsmith.cli.doctor import show
 from warpsmith.cli.installation_checks import installation_checks
 from warpsmith.domain.device import Backend
@@ -25,10 +25,10 @@ from warpsmith.sandbox.hosts.device_host import Probe
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE
 
-RAN = Check(subject="opencl device", state=State.OK, detail="a CPU", tunes="opencl")
-NO_GPU = Check(subject="cuda device", state=State.MISSING, detail="no driver", remedy="install one")
+RAN = Check(subject="opencl device", state=CheckState.OK, detail="a CPU", tunes="opencl")
+NO_GPU = Check(subject="cuda device", state=CheckState.MISSING, detail="no driver", remedy="install one")
 NO_DATABASE = Check(
-    subject="database", state=State.MISSING, detail="it is silent", remedy="start it", blocks=True
+    subject="database", state=CheckState.MISSING, detail="it is silent", remedy="start it", blocks=True
 )
 
 
@@ -72,9 +72,9 @@ def test_a_driver_that_crashes_is_a_line_of_its_own(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(machine_checks, "launch_check", lambda *_: iter(()))
     found = {check.subject: check for check in machine_checks.machine_checks(Settings(), ask)}
-    assert found["cuda device"].state is State.MISSING
+    assert found["cuda device"].state is CheckState.MISSING
     assert "SIGSEGV" in found["cuda device"].detail
-    assert found["opencl device"].state is State.OK
+    assert found["opencl device"].state is CheckState.OK
 
 
 def test_a_device_that_runs_no_kernel_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_a_device_that_runs_no_kernel_does_not_count(monkeypatch: pytest.MonkeyP
     found = machine_checks.machine_checks(Settings(), lambda backends: Probe((DEVICE,), {}))
     devices = [check for check in found if check.subject.endswith("device")]
     assert len(devices) == 3
-    assert all(check.state is State.MISSING and "no compiler" in check.detail for check in devices)
+    assert all(check.state is CheckState.MISSING and "no compiler" in check.detail for check in devices)
 
 
 def test_a_crash_inside_a_driver_does_not_end_the_command(tmp_path: Path) -> None:
@@ -111,15 +111,15 @@ def test_a_crash_inside_a_driver_does_not_end_the_command(tmp_path: Path) -> Non
 def test_a_data_folder_that_cannot_be_made_blocks(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     check = checks_of(Settings(data_dir=tmp_path / "file" / "data"))["data folder"]
-    assert check.state is State.MISSING
+    assert check.state is CheckState.MISSING
     assert check.blocks
     assert "WARPSMITH_DATA_DIR" in check.remedy
 
 
 def test_nothing_configured_is_nothing_missing(tmp_path: Path) -> None:
     found = checks_of(Settings(data_dir=tmp_path))
-    assert {found[name].state for name in ("database", "broker", "model")} == {State.NOT_USED}
-    assert found["service"].state is found["data folder"].state is State.OK
+    assert {found[name].state for name in ("database", "broker", "model")} == {CheckState.NOT_USED}
+    assert found["service"].state is found["data folder"].state is CheckState.OK
     assert list(tmp_path.iterdir()) == []
 
 
@@ -131,7 +131,7 @@ def test_servers_that_are_silent_block_and_no_password_is_shown(tmp_path: Path) 
     )
     found = checks_of(settings)
     for name in ("database", "broker"):
-        assert found[name].state is State.MISSING
+        assert found[name].state is CheckState.MISSING
         assert found[name].blocks
         assert "does not answer" in found[name].detail
         assert "hunter2" not in found[name].detail
@@ -158,6 +158,6 @@ def test_a_missing_library_blocks_and_its_extra_is_named(
     assert extras.advice(missing) is not None
     monkeypatch.setitem(sys.modules, missing, None)
     found = checks_of(Settings(data_dir=tmp_path, openai_base_url="http://127.0.0.1:1/v1"))[subject]
-    assert found.state is State.MISSING
+    assert found.state is CheckState.MISSING
     assert found.blocks
     assert extra in found.remedy

@@ -7,7 +7,7 @@ import pytest
 from warpsmith.errors import InvalidInput
 from warpsmith.settings import Settings
 from warpsmith.system.addresses import Allowed, is_public
-from warpsmith.webhooks.sending import Sender
+from warpsmith.webhooks.sending import WebhookSender
 from warpsmith.webhooks.target import NOT_REACHED, parse_target
 
 PRIVATE_HOSTS = (
@@ -96,9 +96,9 @@ def test_a_host_that_is_not_public_is_refused(host: str) -> None:
     """As the system itself reads them, whatever their spelling."""
     for scheme in ("http", "https"):
         with pytest.raises(InvalidInput) as refused:
-            Sender(Allowed()).check(f"{scheme}://{host}/hook", 60)
+            WebhookSender(Allowed()).check(f"{scheme}://{host}/hook", 60)
         assert (refused.value.field, refused.value.message) == ("url", NOT_REACHED)
-    assert Sender(Allowed()).post(f"http://{host}:8080/", {}, b"").status is None
+    assert WebhookSender(Allowed()).post(f"http://{host}:8080/", {}, b"").status is None
 
 
 @pytest.mark.parametrize(("url", "words"), NOT_URLS)
@@ -110,11 +110,11 @@ def test_what_is_no_url_of_a_webhook(url: str, words: str) -> None:
 @pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "172.32.0.1", "100.128.0.1", "2606:4700::1111"])
 def test_public_addresses(address: str) -> None:
     assert is_public(ip_address(address))
-    Sender(Allowed(), lambda host, port: [address]).check("https://example.com/", 60)
+    WebhookSender(Allowed(), lambda host, port: [address]).check("https://example.com/", 60)
 
 
 def test_one_bad_address_among_good_ones_refuses_all() -> None:
-    sender = Sender(Allowed(), lambda host, port: ["8.8.8.8", "10.0.0.1"])
+    sender = WebhookSender(Allowed(), lambda host, port: ["8.8.8.8", "10.0.0.1"])
     with pytest.raises(InvalidInput, match="not on the public internet"):
         sender.check("https://example.com/", 60)
 
@@ -124,7 +124,7 @@ def test_a_name_that_does_not_exist_is_told_as_one_that_is_private() -> None:
         raise OSError("no such name")
 
     with pytest.raises(InvalidInput) as refused:
-        Sender(Allowed(), nowhere).check("https://example.com/", 60)
+        WebhookSender(Allowed(), nowhere).check("https://example.com/", 60)
     assert refused.value.message == NOT_REACHED
 
 

@@ -16,14 +16,14 @@ import pytest
 from testbed.deadlines import HANGS_S, stretched
 from testbed.receivers import receiving
 from warpsmith.system.addresses import Allowed
-from warpsmith.webhooks.sending import REPLY_BYTES, Sender
+from warpsmith.webhooks.sending import REPLY_BYTES, WebhookSender
 
 HERE = Allowed.of("127.0.0.1/32")
 
 
 def test_what_arrives_is_what_was_sent() -> None:
     with receiving() as receiver:
-        reply = Sender(HERE).post(receiver.url, {"Webhook-Id": "x"}, b"body")
+        reply = WebhookSender(HERE).post(receiver.url, {"Webhook-Id": "x"}, b"body")
     assert (reply.status, reply.error, reply.ok) == (204, "", True)
     (got,) = receiver.got
     assert (got.path, got.body, got.headers["Webhook-Id"]) == ("/hook?a=b", b"body", "x")
@@ -33,7 +33,7 @@ def test_what_arrives_is_what_was_sent() -> None:
 @pytest.mark.parametrize(("status", "error"), [(500, "HTTP 500"), (404, "HTTP 404"), (410, "HTTP 410")])
 def test_a_refusal(status: int, error: str) -> None:
     with receiving(status) as receiver:
-        reply = Sender(HERE).post(receiver.url, {}, b"")
+        reply = WebhookSender(HERE).post(receiver.url, {}, b"")
     assert (reply.status, reply.error, reply.gone) == (status, error, status == 410)
 
 
@@ -47,7 +47,7 @@ def test_a_redirect_is_not_followed(status: int) -> None:
             handler.end_headers()
 
         with receiving(redirect) as receiver:
-            reply = Sender(HERE).post(receiver.url, {}, b"")
+            reply = WebhookSender(HERE).post(receiver.url, {}, b"")
     assert reply.status == status
     assert "not followed" in reply.error
     assert other.got == []
@@ -62,7 +62,7 @@ def test_the_host_is_resolved_once_and_the_connection_goes_to_what_was_checked()
         return ["127.0.0.1"] if len(asked) == 1 else ["127.0.0.2"]
 
     with receiving() as receiver:
-        reply = Sender(HERE, rebinding).post(f"http://rebound.example:{receiver.port}/", {}, b"")
+        reply = WebhookSender(HERE, rebinding).post(f"http://rebound.example:{receiver.port}/", {}, b"")
     assert reply.ok
     assert asked == ["rebound.example"]
     assert receiver.got[0].headers["Host"] == f"rebound.example:{receiver.port}"
@@ -71,7 +71,7 @@ def test_the_host_is_resolved_once_and_the_connection_goes_to_what_was_checked()
 def test_a_host_that_was_public_when_it_was_made_is_checked_again() -> None:
     answers = [["8.8.8.8"], ["127.0.0.1"]]
     with receiving() as receiver:
-        sender = Sender(Allowed(), lambda host, port: answers.pop(0))
+        sender = WebhookSender(Allowed(), lambda host, port: answers.pop(0))
         sender.check(f"http://rebound.example:{receiver.port}/", 60)
         reply = sender.post(f"http://rebound.example:{receiver.port}/", {}, b"")
     assert reply.status is None
@@ -81,14 +81,14 @@ def test_a_host_that_was_public_when_it_was_made_is_checked_again() -> None:
 
 def test_the_second_address_is_tried_if_nobody_listens_at_the_first() -> None:
     with receiving() as receiver:
-        sender = Sender(Allowed.of("127.0.0.0/8"), lambda host, port: ["127.0.0.9", "127.0.0.1"])
+        sender = WebhookSender(Allowed.of("127.0.0.0/8"), lambda host, port: ["127.0.0.9", "127.0.0.1"])
         assert sender.post(receiver.url, {}, b"").ok
 
 
 def test_nobody_listens() -> None:
     with receiving() as receiver:
         pass
-    reply = Sender(HERE).post(receiver.url, {}, b"")
+    reply = WebhookSender(HERE).post(receiver.url, {}, b"")
     assert (reply.status, reply.error) == (None, "the connection was refused")
 
 
@@ -121,7 +121,7 @@ def _continue_for_ever(handler: BaseHTTPRequestHandler) -> None:
 def test_a_slow_receiver_is_left_in_time(answer: object) -> None:
     with receiving(answer) as receiver:  # type: ignore[arg-type]
         began_s = time.monotonic()
-        reply = Sender(HERE, timeout_s=0.5).post(receiver.url, {}, b"")
+        reply = WebhookSender(HERE, timeout_s=0.5).post(receiver.url, {}, b"")
         took_s = time.monotonic() - began_s
     assert (reply.status, reply.error) == (None, "no answer within 0.5 s")
     assert 0.4 < took_s < stretched(5)
@@ -130,7 +130,7 @@ def test_a_slow_receiver_is_left_in_time(answer: object) -> None:
 def test_a_slow_body_is_left_and_its_status_counts() -> None:
     with receiving(_drip_body) as receiver:
         began_s, limit_s = time.monotonic(), stretched(0.5)
-        assert Sender(HERE, timeout_s=limit_s).post(receiver.url, {}, b"").status == 200
+        assert WebhookSender(HERE, timeout_s=limit_s).post(receiver.url, {}, b"").status == 200
         assert time.monotonic() - began_s < 10 * limit_s
 
 
@@ -147,7 +147,7 @@ def test_no_more_of_a_reply_is_read_than_the_limit() -> None:
             ended.set()
 
     with receiving(flood) as receiver:
-        assert Sender(HERE).post(receiver.url, {}, b"").status == 200
+        assert WebhookSender(HERE).post(receiver.url, {}, b"").status == 200
         assert ended.wait(HANGS_S), "the receiver could send as much as it liked"
     assert REPLY_BYTES == 4096
     assert sum(written) < 64 << 20
@@ -161,7 +161,7 @@ def test_a_slow_look_up_is_left_in_time() -> None:
         return ["127.0.0.1"]
 
     began_s = time.monotonic()
-    reply = Sender(HERE, slow, timeout_s=0.3).post("http://slow.example/", {}, b"")
+    reply = WebhookSender(HERE, slow, timeout_s=0.3).post("http://slow.example/", {}, b"")
     ended.set()
     assert (reply.status, reply.error) == (None, "no answer within 0.3 s")
     assert time.monotonic() - began_s < stretched(5)
@@ -172,7 +172,7 @@ def test_what_is_no_http() -> None:
         handler.wfile.write(b"SSH-2.0-secret\r\n")
 
     with receiving(noise) as receiver:
-        reply = Sender(HERE).post(receiver.url, {}, b"")
+        reply = WebhookSender(HERE).post(receiver.url, {}, b"")
     assert (reply.status, reply.error) == (None, "the answer is not HTTP")
 
 
@@ -213,14 +213,14 @@ def test_a_certificate_is_checked_against_the_name_though_the_connection_goes_to
     certificate: Path,
 ) -> None:
     with _secure(certificate) as (port, named, trusts):
-        sender = Sender(HERE, lambda host, port: ["127.0.0.1"], tls=trusts)
+        sender = WebhookSender(HERE, lambda host, port: ["127.0.0.1"], tls=trusts)
         assert sender.post(f"https://receiver.example:{port}/", {}, b"").ok
         assert named == ["receiver.example"]
         reply = sender.post(f"https://other.example:{port}/", {}, b"")
         assert reply.status is None
         assert "certificate was refused" in reply.error
         assert "mismatch" in reply.error
-        reply = Sender(HERE, lambda host, port: ["127.0.0.1"]).post(
+        reply = WebhookSender(HERE, lambda host, port: ["127.0.0.1"]).post(
             f"https://receiver.example:{port}/", {}, b""
         )
         assert "certificate was refused" in reply.error
@@ -230,6 +230,6 @@ def test_a_handshake_without_end_is_left_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         began_s = time.monotonic()
-        reply = Sender(HERE, timeout_s=0.5).post(f"https://127.0.0.1:{port}/", {}, b"")
+        reply = WebhookSender(HERE, timeout_s=0.5).post(f"https://127.0.0.1:{port}/", {}, b"")
         assert (reply.status, reply.error) == (None, "no answer within 0.5 s")
         assert time.monotonic() - began_s < stretched(5)

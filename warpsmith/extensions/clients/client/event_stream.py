@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 from warpsmith.domain.state import JobState
-from warpsmith.errors import NoAnswer, Unavailable
+from warpsmith.errors import ServiceUnreachable, Unavailable
 from warpsmith.extensions.clients.client.request import Request
 from warpsmith.http_models import EventView, JobStatus
 
@@ -46,7 +46,7 @@ def follow(path: str, lines: Lines, after: int | None = None) -> Iterator[Told]:
                     # Others of the same moment may follow.
                     ended = ended or _ends(told, path)
                     yield told
-        except NoAnswer:
+        except ServiceUnreachable:
             if time.monotonic() - heard_s > GIVE_UP_S:
                 raise
         if not ended:

@@ -12,7 +12,7 @@ import urllib3
 from urllib3.exceptions import HTTPError, LocationParseError
 from urllib3.util import Url, make_headers, parse_url
 
-from warpsmith.errors import InvalidInput, NoAnswer, Unavailable
+from warpsmith.errors import InvalidInput, ServiceUnreachable, Unavailable
 from warpsmith.extensions.clients.client.request import Answer_co, Reply, Request
 
 TIMEOUT_S = 30.0
@@ -76,7 +76,7 @@ class Transport:
         """The lines of a reply as they arrive; None if it has no content.
 
         Raises:
-            NoAnswer: the service cannot be reached, or the connection was lost.
+            ServiceUnreachable: the service cannot be reached, or the connection was lost.
             Unavailable: the service has failed, asks for patience, or is none of ours.
             NotFound: the service knows no such thing.
             InvalidInput: the service refuses the request, or the API key.
@@ -87,7 +87,7 @@ class Transport:
                 request.answer(Reply(got.status, got.data), self.url)
             yield _lines(got) if got.status == 200 else None
         except HTTPError as exc:
-            raise NoAnswer(f"{self.url} does not answer: {_cause(exc)}") from exc
+            raise ServiceUnreachable(f"{self.url} does not answer: {_cause(exc)}") from exc
         finally:
             # Its rest is not wanted, so that the connection serves nobody else.
             got.close()
@@ -117,7 +117,7 @@ class Transport:
                 preload_content=whole,
             )
         except HTTPError as exc:
-            raise NoAnswer(f"{self.url} does not answer: {_cause(exc)}") from exc
+            raise ServiceUnreachable(f"{self.url} does not answer: {_cause(exc)}") from exc
 
 
 def _lines(got: urllib3.BaseHTTPResponse) -> Iterator[str]:

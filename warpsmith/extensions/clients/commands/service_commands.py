@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from warpsmith import applications, extras
 from warpsmith.cli.output import echo
-from warpsmith.errors import NoAnswer, Unavailable
+from warpsmith.errors import ServiceUnreachable, Unavailable
 from warpsmith.extensions.clients.client import AsyncClient, Client
 from warpsmith.processes import parent_death
 from warpsmith.processes.root_user import refuse_root
@@ -94,7 +94,7 @@ def connect(url: str) -> Iterator[Client]:
     with Client(url, settings().api_key_text) as client:
         try:
             yield client
-        except NoAnswer as exc:
+        except ServiceUnreachable as exc:
             address = urlsplit(url)
             if not is_loopback(address.hostname or ""):
                 raise
