@@ -61,7 +61,9 @@ __all__ = [
 
 _NO_BASELINE: dict[str, Any] = {
     **dict.fromkeys(("device", "driver", "architecture", "compiler"), ""),
-    "baseline": (), "aa_width": None, "limits": None,
+    "baseline": (),
+    "aa_width": None,
+    "limits": None,
 }
 _NOT_VERIFIED: dict[str, Any] = {"speedup": None, "comparisons": (), "no_gain": (), "between": ()}
 DRAINING = "it was told to end what it has begun, and to go"
