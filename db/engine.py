@@ -42,7 +42,7 @@ USED_AT = "used_at"
 
 
 class Database:
-    """One database and its sessions. Create one per process, after any fork.
+    """A database and its sessions. Create one per process, after any fork.
 
     Args:
         url: SQLAlchemy URL; `postgresql://` means psycopg 3.
@@ -62,20 +62,20 @@ class Database:
             watch(sessions)
 
     def of(self, tenant: str) -> "Database":
-        """The same database as seen by one tenant; both share their connections."""
+        """This database as seen by one tenant; both share their connections."""
         bound = copy(self)
         bound._info = {TENANT: tenant}
         return bound
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """One transaction, committed when the block ends well, else rolled back."""
+        """Context with a transaction, committed when the block ends well, else rolled back."""
         with self._write(info=self._info) as session, session.begin():
             yield session
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """One transaction that writes nothing; on SQLite it never waits for a writer."""
+        """Context with a transaction that writes nothing; on SQLite it never waits for a writer."""
         with self._read(info=self._info) as session, session.begin():
             yield session
 
@@ -149,7 +149,7 @@ def clock(session: Session, offset_s: float = 0.0) -> ColumnElement[datetime]:
 
 
 def now(session: Session) -> datetime:
-    """What `clock` says at this moment."""
+    """Time of the database at this moment; see `clock`."""
     return session.execute(select(clock(session))).scalar_one()
 
 

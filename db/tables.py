@@ -59,7 +59,7 @@ class Base(DeclarativeBase):
 
 
 class JobRow(Base):
-    """One tuning request and its state. Counters are updated by the transactions that finish trials."""
+    """A tuning request and its state. Counters are updated by the transactions that finish trials."""
 
     __tablename__ = "job"
     __table_args__ = (
@@ -105,7 +105,7 @@ class JobRow(Base):
     waited_s: Mapped[float] = mapped_column(Float(53), default=0.0, server_default="0")
     """Seconds of waiting for its device since then, which its budget does not pay for."""
     waiting_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    """None while it has its device or needs none."""
+    """Start of the present wait for its device; None while it has the device or needs none."""
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
@@ -154,7 +154,7 @@ class CandidateRow(Base):
 
 
 class TrialRow(Base):
-    """One configuration of one candidate."""
+    """A configuration of a candidate, and its outcome."""
 
     __tablename__ = "trial"
     __table_args__ = (
@@ -211,14 +211,14 @@ class TaskRow(Base):
     state: Mapped[TaskState] = mapped_column(words(TaskState))
     payload: Mapped[Payload | None] = mapped_column(ModelJson("task_payload", Payload))
     result: Mapped[Result | None] = mapped_column(ModelJson("task_result", Result))
-    """None before it has ended."""
+    """Result of the task; None before its end."""
     error: Mapped[str] = mapped_column(Text, default="")
     attempt: Mapped[int] = mapped_column(default=0)
     lease_token: Mapped[str | None] = mapped_column(Id)
     lease_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
     worker: Mapped[str | None] = mapped_column(Id)
     history: Mapped[list[dict[str, Any]]] = mapped_column(JSON, default=list)
-    """One entry per failed attempt: at, attempt, worker, cause, detail."""
+    """Failed attempts, an entry each: at, attempt, worker, cause, detail."""
     notified_at: Mapped[datetime] = mapped_column("rung_at", UtcDateTime)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
@@ -361,7 +361,7 @@ class CompilationRow(Base):
 
 
 class LessonRow(Base):
-    """What a finished job taught. It outlives the job."""
+    """Lesson of a finished job: its kernel, attempts and winners. It outlives the job."""
 
     __tablename__ = "lesson"
     __table_args__ = (
@@ -383,7 +383,7 @@ class LessonRow(Base):
 
 
 class RegistryRow(Base):
-    """What serves a workload of a kernel on a device class, as it was verified last. It outlives the job."""
+    """Verified configuration for a workload of a kernel on a device class. It outlives the job."""
 
     __tablename__ = "registry"
     __table_args__ = (Index("ix_registry_tenant_verified_at", "tenant", "verified_at"),)

@@ -25,7 +25,7 @@ def _keep_to_tenant(state: ORMExecuteState) -> None:
 
 @lru_cache(maxsize=256)
 def _criteria(tenant: str) -> tuple[Any, ...]:
-    """One condition per table that belongs to a tenant, directly or through its job."""
+    """Conditions on the tables that belong to a tenant, directly or through its job."""
     job = JobRow.__table__.alias()  # else a query of jobs would take it for its own
     found = []
     for mapper in Base.registry.mappers:

@@ -9,7 +9,7 @@ JobStage = Literal["queue", "baseline", "agents", "search", "verification", "dev
 
 
 class RejectionWords(Frozen):
-    """Why trials were rejected."""
+    """Reason of rejected trials: its stage and its words."""
 
     stage: str
     reason: str
@@ -33,7 +33,7 @@ class TrialPoints(Frozen):
     reused: tuple[bool, ...] = ()
     """True if the trial was taken over from an earlier job."""
     rejections: tuple[RejectionWords, ...] = ()
-    """Those that `rejection` names. Each response has indices of its own."""
+    """Reasons that `rejection` points to. Each response has indices of its own."""
     next: float = 0.0
     """Pass it as `since` to get what is new. Some points of this response come again; their numbers tell."""
 
@@ -52,7 +52,7 @@ class StageSeconds(Frozen):
 
 
 class JobSeconds(Frozen):
-    """Where the time of a job went, from its submission to its end, or so far."""
+    """Time of a job by stage and round, from its submission to its end, or so far."""
 
     seconds: float
     """All of it; the sum of the stages."""

@@ -1,4 +1,4 @@
-"""What a child begins with: its environment, and the modules that its fork server has imported.
+"""Start of a child: its environment, and the modules that its fork server has imported.
 
 Only the locations of drivers and toolkits are inherited.
 """

@@ -58,7 +58,7 @@ EMBEDDED = (
 
 
 def advice(module: str) -> str | None:
-    """What brings a module (`install warpsmith[opencl]`); None if no extra does."""
+    """Advice that brings a module (`install warpsmith[opencl]`); None if no extra does."""
     known = _known(module)
     if known is None:
         return None

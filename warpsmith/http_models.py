@@ -107,7 +107,7 @@ class EventPage(Frozen):
 
 
 class TrialView(Frozen):
-    """One trial."""
+    """A trial of a job."""
 
     number: int
     candidate: str
@@ -140,7 +140,7 @@ class RejectionCount(Frozen):
 
 
 class CandidateView(Frozen):
-    """One candidate with its provenance."""
+    """A candidate with its provenance."""
 
     id: str
     round: int
@@ -165,7 +165,7 @@ class CandidateList(Frozen):
 
 
 class DispatchLaunch(Frozen):
-    """One launch of a sequence; its fields are as in `DispatchEntry`."""
+    """A launch of a sequence; its fields are as in `DispatchEntry`."""
 
     entry: str
     arguments: tuple[str, ...]
@@ -208,7 +208,7 @@ class DispatchEntry(Frozen):
     """Baseline time divided by this configuration's time on its own workload, by key: the low end of the
     verified interval."""
     searched: dict[str, float] = {}
-    """The same on other workloads, by key: figures of the search, which nothing verified."""
+    """Speed-ups on other workloads, by key: figures of the search, which nothing verified."""
 
 
 class JobResult(Frozen):
@@ -267,7 +267,7 @@ class JobResult(Frozen):
 
 
 class WorkerView(Frozen):
-    """One worker and its capabilities."""
+    """A worker and its capabilities."""
 
     id: str
     hostname: str
@@ -290,7 +290,7 @@ class WorkerList(Frozen):
 
 
 class RegistryEntry(Frozen):
-    """What serves a workload of a kernel on a device class, as it was verified last."""
+    """The configuration that serves a workload of a kernel on a device class, as verified last."""
 
     kernel: str
     """Fingerprint of the user's kernel."""
@@ -314,7 +314,7 @@ class RegistryEntry(Frozen):
 
 
 class RegistryList(Frozen):
-    """What serves the workloads that were asked for, newest first."""
+    """Entries that serve the workloads that were asked for, newest first."""
 
     items: tuple[RegistryEntry, ...]
     truncated: bool = False
@@ -322,7 +322,7 @@ class RegistryList(Frozen):
 
 
 class JobLesson(Frozen):
-    """What a job taught, in the form in which services hand it on."""
+    """The lesson of a job, in the form in which services exchange it."""
 
     job: str = Field(min_length=1, max_length=64, pattern=NO_NUL)
     """Id of the job, in the service that ran it."""
@@ -338,7 +338,7 @@ class JobLessonPage(Frozen):
 
 
 class LessonKept(Frozen):
-    """Whether a lesson was new."""
+    """The job of a posted lesson, and whether the lesson was new."""
 
     job: str
     """Id under which this service keeps it."""
@@ -398,7 +398,7 @@ class AgentReplyTaken(Frozen):
 
 
 class AgentStep(Frozen):
-    """One call of one role."""
+    """A call of a role."""
 
     role: str
     round: int
@@ -429,7 +429,7 @@ class AgentStepList(Frozen):
 
 
 class FieldProblem(Frozen):
-    """One invalid field."""
+    """An invalid field."""
 
     field: str
     message: str

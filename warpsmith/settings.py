@@ -61,7 +61,7 @@ class Settings(BaseSettings):
     """Concurrent compile children; 0: one per core."""
     compile_timeout_s: float = Field(default=60, gt=0)
     allow_root: bool = False
-    """Whether a worker for others may run as root. An embedded one on loopback may, and warns."""
+    """True if a worker for others may run as root. An embedded one on loopback may, and warns."""
     artifact_dir: Path | None = None
     """Folder of compiled kernels, which workers may share. Default: under `data_dir`."""
     run_timeout_s: float = Field(default=20, gt=0)
@@ -84,9 +84,9 @@ class Settings(BaseSettings):
     """Seconds for which a tenant's trials of the same kernel on the same device class are reused; 0:
     never."""
     remembers: bool = True
-    """Whether searches and agents start from what a tenant's earlier jobs on kernels like it taught."""
+    """True if searches and agents start from lessons of a tenant's earlier jobs on kernels like it."""
     shares_lessons: bool = False
-    """Whether they start from every tenant's earlier jobs. Their kernels and templates are then shown to each
+    """True if they start from every tenant's earlier jobs. Their kernels and templates are then shown to each
     other's agents."""
     max_attempts: int = Field(default=3, ge=1)
     webhook_private: str = ""

@@ -56,7 +56,7 @@ _compilers: dict[int, "CompilePool"] = {}
 
 
 def _compiler(context: Context) -> "CompilePool":
-    """One compile child per process of the pool."""
+    """Compile child of this process of the pool, started once."""
     pid = os.getpid()
     if pid not in _compilers:
         _compilers.clear()

@@ -46,7 +46,7 @@ from worker.supervision.watchdog import Watchdog
 STOP_S = 15.0
 """Seconds that pools may take to end their slices before they are killed."""
 EMBEDDED_STOP_S = 4.0
-"""The same seconds if a user waits at a terminal; interrupted work is done again by the same command."""
+"""`STOP_S` if a user waits at a terminal; interrupted work is done again by the same command."""
 SCHEMA_WAIT_S = 30.0
 
 log = logging.getLogger(__name__)

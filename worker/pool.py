@@ -1,4 +1,4 @@
-"""One Celery pool: `python -m worker.pool --queues control,agents --concurrency 2`.
+"""Celery pool: `python -m worker.pool --queues control,agents --concurrency 2`.
 
 `worker.main` starts it with the id of its worker row and, if it serves device queues, its device. Children of
 the pool run tasks; they never load a device library.

@@ -102,7 +102,7 @@ class Shared(Generic[Found]):
         self._running: asyncio.Future[Found] | None = None
 
     async def get(self, look: Callable[[], Found]) -> Found:
-        """What `look` returns in a thread; raises what it raises."""
+        """The result of `look`, run in a thread for all who ask meanwhile; raises its errors."""
         if self._running is None:
             self._running = asyncio.ensure_future(run_in_threadpool(look))
             self._running.add_done_callback(self._forget)

@@ -32,7 +32,7 @@ class Asset:
 
     body: bytes
     packed: bytes
-    """The same, compressed."""
+    """`body`, compressed."""
     kind: str
     digest: str
 

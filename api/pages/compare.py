@@ -27,7 +27,7 @@ Id = Annotated[str, Query(max_length=64, pattern=NO_NUL)]
 
 @dataclass(frozen=True)
 class ComparedJob:
-    """One of the two jobs."""
+    """A job of the comparison, with its result if it has ended."""
 
     status: JobStatus
     job: Job
@@ -41,7 +41,7 @@ class ComparedJob:
 
     @property
     def entries(self) -> dict[str, DispatchEntry]:
-        """What serves each workload."""
+        """Dispatch entries by workload; empty before the result."""
         return {e.workload: e for e in self.result.dispatch} if self.result else {}
 
 

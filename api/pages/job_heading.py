@@ -1,4 +1,4 @@
-"""What all pages of a job show of it."""
+"""Heading of all pages of a job."""
 
 from typing import Any
 

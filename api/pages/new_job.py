@@ -37,7 +37,7 @@ LANGUAGES = (Backend.CUDA, Backend.OPENCL, Backend.HIP)
 
 @dataclass(frozen=True)
 class JobDraft:
-    """What the form holds."""
+    """Fields of the form for a new job."""
 
     source: str = ""
     backend: str = ""
@@ -47,18 +47,18 @@ class JobDraft:
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> "JobDraft":
-        """What was sent; line ends are those of a file."""
+        """The fields that a browser sent, with the line ends of a file."""
         names = ("source", "backend", "entry", "job")
         return cls(*(fields.get(name, "").replace("\r\n", "\n") for name in names))
 
 
 @dataclass(frozen=True)
 class Said:
-    """What is said about a draft."""
+    """Answer to a draft: findings on its job file and on its source."""
 
     findings: list[Finding] = field(default_factory=list)
     about_source: str = ""
-    """What is wrong with the source; empty if nothing is."""
+    """Problem of the source; empty without one."""
     valid: bool = False
 
 

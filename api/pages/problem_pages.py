@@ -1,4 +1,4 @@
-"""What is done to all pages: problems of the API are shown as pages, and they are compressed."""
+"""Middleware of all pages: shows problems of the API as pages, and compresses."""
 
 import json
 from urllib.parse import quote

@@ -89,6 +89,6 @@ async def read_form(request: Request, most_bytes: int) -> dict[str, str]:
 
 
 def gate_of(request: Request) -> Gate:
-    """What checks keys."""
+    """The checker of keys in front of this application."""
     gate: Gate = request.scope[GATE]
     return gate

@@ -107,7 +107,7 @@ class Gate:
         return await self.refusal(scope, key.strip())
 
     async def refusal(self, scope: Scope, key: str) -> Response | None:
-        """Why a key lets nobody in; None if it does, and the scope names its caller from now on."""
+        """Refusal of a key; None if it is valid, and the scope names its caller from now on."""
         if api_keys.id_of(key) is None:
             return problem(401, "No API key", NO_KEY)
         # A key that was valid a while ago is looked up whatever others do at its address.

@@ -1,4 +1,4 @@
-"""Which paths are pages for people."""
+"""Paths of the pages for people."""
 
 STATIC = "/static/"
 SIGN_IN = "/login"

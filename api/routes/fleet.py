@@ -80,7 +80,7 @@ class _Collected:
         self._found = found
 
     def collect(self) -> Iterator[Metric]:
-        """One family per metric name, in the order of the names."""
+        """Yield a family per metric name, in the order of the names."""
         by_name = attrgetter("name")
         for name, group in groupby(sorted(self._found, key=by_name), key=by_name):
             members = list(group)

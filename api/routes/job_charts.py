@@ -49,19 +49,19 @@ def trial(
     session: ReadSession,
     number: Annotated[int, Path(ge=0, le=2**31 - 1, description="Number of the trial within the job.")],
 ) -> TrialView:
-    """One trial: its configuration, and its timings or the reason of its rejection."""
+    """A trial: its configuration, and its timings or the reason of its rejection."""
     return trial_view(session, job_id, number)
 
 
 @router.get("/{job_id}/seconds", dependencies=allow(KeyScope.READ), responses=responses(404, 422))
 def seconds(job_id: JobId, session: ReadSession) -> JobSeconds:
-    """Where the time of the job went, by stage and round; so far, if it runs."""
+    """Time of the job by stage and round; so far, if it runs."""
     return stage_seconds(session, job_id)
 
 
 @router.get("/{job_id}/facts", dependencies=allow(KeyScope.READ), responses=responses(404, 409, 422))
 def facts(job_id: JobId, session: ReadSession) -> Facts:
-    """What bounds the kernel, and which parameters matter; so far, if the job runs."""
+    """Bounds of the kernel and importance of its parameters; so far, if the job runs."""
     found = job_facts(session, job_id)
     if found is None:
         raise Conflict(f"job {job_id} has no baseline yet; its state at /v1/jobs/{job_id} says when it has")

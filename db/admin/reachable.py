@@ -1,4 +1,4 @@
-"""Whether the database and the broker of the settings answer; `warpsmith doctor` asks."""
+"""Checks for `warpsmith doctor` that the database and the broker of the settings answer."""
 
 from sqlalchemy.exc import DBAPIError
 

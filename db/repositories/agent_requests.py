@@ -61,7 +61,7 @@ class AgentRequestRepository:
         return self._session.execute(query).first() is not None
 
     def get(self, request_id: str) -> AgentRequestRow:
-        """One request.
+        """Return a request.
 
         Raises:
             NotFound: no request has that id.

@@ -17,7 +17,7 @@ class AgentStepRepository:
         self._session = session
 
     def add(self, job_id: str, task_id: str, payload: StepPayload, result: StepResult) -> None:
-        """One call of one role."""
+        """Record a call of a role, with its payload and result."""
         self._session.add(
             AgentStepRow(
                 job_id=job_id,

@@ -55,7 +55,7 @@ class CandidateRepository:
         return row
 
     def get(self, candidate_id: str) -> CandidateRow:
-        """One candidate with its template.
+        """Return a candidate with its template.
 
         Raises:
             NotFound: no candidate has that id.

@@ -112,7 +112,7 @@ class JobRepository:
         return self.get(job_id), True
 
     def get(self, job_id: str, *, with_spec: bool = False) -> JobRow:
-        """One job, as the database has it now.
+        """Return a job as the database has it now.
 
         Raises:
             NotFound: no job has that id.

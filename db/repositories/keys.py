@@ -51,7 +51,7 @@ class KeyRepository:
         return row if row is not None and genuine and is_active(row) else None
 
     def get(self, key_id: str) -> ApiKeyRow:
-        """One key by its id.
+        """Return the key with an id.
 
         Raises:
             NotFound: no key has that id.

@@ -65,7 +65,7 @@ class TaskRepository:
         return row
 
     def get(self, task_id: str) -> TaskRow:
-        """One task, as the database has it now.
+        """Return a task as the database has it now.
 
         Raises:
             NotFound: no task has that id.

@@ -132,10 +132,6 @@ class WorkerRepository:
         """Device classes that living workers offer."""
         return sorted({d.device_class for w in self.alive() for d in w.devices})
 
-    def device_classes(self, backend: str) -> Sequence[str]:
-        """Device classes that living workers offer for a back end."""
-        return sorted({d.device_class for d in self.of_backend(backend)})
-
     def of_backend(self, backend: str) -> Sequence[DeviceInfo]:
         """Devices that living workers offer for a back end."""
         runs_on, alive = Backend(backend).runs_on, self.seen_lately(ALIVE_S)

@@ -1,1 +1,1 @@
-"""One search that several workers share: the pool of proposals."""
+"""Search that several workers share: the pool of its proposals."""

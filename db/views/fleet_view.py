@@ -30,7 +30,7 @@ class RunningTask:
 
 @dataclass(frozen=True)
 class Queue:
-    """What waits in a queue, and what runs."""
+    """Numbers of waiting and running tasks of a queue, and of the workers that serve it."""
 
     name: str
     waiting: int

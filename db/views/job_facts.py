@@ -18,7 +18,7 @@ from warpsmith.tuning.tasks import BaselineResult
 
 
 def job_facts(session: Session, job_id: str) -> Facts | None:
-    """What bounds a job's kernel, and which parameters matter, so far; None before the baseline.
+    """Bounds of a job's kernel and importance of its parameters, so far; None before the baseline.
 
     Raises:
         NotFound: no job has that id.

@@ -31,7 +31,7 @@ def poll_statuses(database: Database, job_ids: Sequence[str]) -> dict[str, JobSt
 
 @dataclass(frozen=True)
 class Watched:
-    """What those who watch a job want to know of it."""
+    """Status of a watched job, and the number of its events."""
 
     status: JobStatus
     events: int
@@ -99,7 +99,7 @@ def _statuses(connection: Connection, rows: _Rows) -> dict[str, JobStatus]:
 
 @lru_cache
 def _query(postgres: bool, of_tenant: bool) -> Select[Any]:
-    """One row per workload of every job. Core tables: no session adds the tenant here."""
+    """Query with a row per workload of every job. Core tables: no session adds the tenant here."""
     feasible = (
         select(_CANDIDATE.c.feasible)
         .where(_CANDIDATE.c.job_id == _JOB.c.id)

@@ -1,4 +1,4 @@
-"""What has happened since a moment, for all who watch jobs at once."""
+"""Events since a cursor, for all subscriptions to jobs at once."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -12,7 +12,7 @@ from warpsmith.http_models import JobLesson, JobLessonPage, RegistryEntry, Regis
 def registry_list(
     session: Session, kernels: Sequence[str], device_class: str | None, workloads: Sequence[str]
 ) -> RegistryList:
-    """What serves the workloads of kernels, newest first."""
+    """Registry entries that serve workloads of these kernels, newest first."""
     rows = RegistryRepository(session).of(kernels, device_class, workloads)
     return RegistryList(
         items=tuple(
@@ -37,7 +37,7 @@ def registry_list(
 
 
 def lesson_page(session: Session, job_id: str | None, after: str | None, limit: int) -> JobLessonPage:
-    """What jobs taught, oldest first."""
+    """Page of the lessons of finished jobs, oldest first."""
     found = LessonRepository(session).page(job_id, after, limit + 1)
     items = tuple(JobLesson(job=job, lesson=lesson) for job, lesson in found[:limit])
     return JobLessonPage(items=items, next=items[-1].job if len(found) > limit else None)

@@ -17,7 +17,7 @@ RECENT_S = 600.0
 
 @dataclass(frozen=True)
 class Sample:
-    """One sample of a metric."""
+    """Value of a metric, with its labels."""
 
     name: str
     kind: str

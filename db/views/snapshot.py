@@ -44,7 +44,7 @@ def last_result(session: Session, job_id: str, model: type[R]) -> R | None:
 
 
 def job_baseline(session: Session, job_id: str, before: int | None = None) -> JobBaseline | None:
-    """What is known of the user's kernel; None before its baseline.
+    """Baseline of the user's kernel; None before it was measured.
 
     Args:
         before: what tasks of this number and later ones brought is left out; None: nothing is.

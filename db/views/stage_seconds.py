@@ -1,4 +1,4 @@
-"""Where the time of a job went."""
+"""Division of a job's time into stages and rounds."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ _STAGES: Mapping[TaskKind, JobStage] = {
     TaskKind.VERIFY: "verification",
 }
 _FIRST: Sequence[JobStage] = ("verification", "search", "baseline", "agents", "queue", "device")
-"""Of the stages that run at one moment, the one that counts."""
+"""Stages by precedence: of those that run at one moment, the first counts."""
 
 _NONE: tuple[JobStage, int | None] = ("decisions", None)
 
@@ -85,7 +85,7 @@ def seconds_of(spans: Sequence[StageSpan], begin: datetime, end: datetime) -> Jo
 def _spans(
     job: JobRow, tasks: Sequence[Any], rounds: Mapping[str, int], end: datetime
 ) -> Iterator[StageSpan]:
-    """What the job did, and what it waited for. An attempt that was lost is a wait for the next one."""
+    """Spans of the job's work and waits. An attempt that was lost is a wait for the next one."""
     steps = {t.id: t.payload.round for t in tasks if isinstance(t.payload, StepPayload)}
     yield StageSpan("queue", None, job.created_at, job.started_at or end)
     for task in tasks:

@@ -31,7 +31,7 @@ def test_a_sick_device_is_put_aside_and_its_task_waits_for_another(
     with context.database.read() as session:
         workers = WorkerRepository(session)
         assert workers.has_put_aside("w", DEVICE)
-        assert workers.device_classes(DEVICE.backend.value) == []
+        assert workers.of_backend(DEVICE.backend.value) == []
         (shown,) = worker_list(session).items
         assert shown.devices == ()
         assert "wrong result" in str(shown.unavailable[DEVICE.uid])

@@ -51,7 +51,7 @@ def _program(
 
 @app.command(rich_help_panel=START)
 def doctor(as_json: AsJson = False) -> None:
-    """What this machine can do, and how to get what it lacks. Exit code 1 if nothing can be tuned here."""
+    """Check this machine for devices, compilers and services. Exit code 1 if nothing can be tuned here."""
     from warpsmith.cli import doctor as run
     from warpsmith.settings import settings
 
@@ -106,7 +106,7 @@ app.add_typer(keys, name="keys", rich_help_panel=FLEET)
 
 
 def _messages(exc: WarpsmithError) -> list[str]:
-    """One message per problem of a job file."""
+    """Messages of an error, one per problem of a job file."""
     return [placed(exc.path, f) for f in exc.findings] if isinstance(exc, InvalidJob) else [str(exc)]
 
 

@@ -1,4 +1,4 @@
-"""What `doctor` finds: one check per thing that this machine has, lacks or does not use."""
+"""Findings of `doctor`: a check for each thing that this machine has, lacks or does not use."""
 
 from enum import StrEnum
 
@@ -14,14 +14,14 @@ class CheckState(StrEnum):
 
 
 class Check(Frozen):
-    """One thing that was looked at."""
+    """Check of a device, a library, a setting or a service."""
 
     subject: str
     state: CheckState
     detail: str
-    """What was found, or why it is missing."""
+    """Version or name found, or the reason why the subject is missing."""
     remedy: str = ""
-    """What brings it: an extra, a package, a setting."""
+    """Remedy: an extra, a package or a setting to add."""
     blocks: bool = False
     """True if nothing can be tuned here while it is missing."""
     tunes: str = ""
@@ -29,7 +29,7 @@ class Check(Frozen):
 
 
 class Diagnosis(Frozen):
-    """What this machine can do."""
+    """Abilities of this machine, with the checks that show them."""
 
     version: str
     commit: str
@@ -38,7 +38,7 @@ class Diagnosis(Frozen):
     can_tune: bool
     """True if a kernel can be tuned here with some back end."""
     reason: str
-    """Why it can or cannot."""
+    """Reason why a kernel can or cannot be tuned here."""
     checks: tuple[Check, ...]
 
 

@@ -49,7 +49,7 @@ def _divisions(node: ast.expr) -> Iterator[ast.BinOp]:
 
 
 def _left(job: Job, divided: ast.BinOp, workload: Workload, scope: Mapping[str, Value]) -> str:
-    """What a division leaves over on a workload, in words; empty if nothing."""
+    """Remainder of a division on a workload, in words; empty without one."""
     names = {**scope, **workload.scope(), **job.space.defaults}
     extent, step = ast.unparse(divided.left), ast.unparse(divided.right)
     try:

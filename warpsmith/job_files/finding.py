@@ -10,7 +10,7 @@ class Finding:
     field: str
     """Dotted path of the field (`kernel.arguments.0.dtype`); empty if the finding is about the whole file."""
     message: str
-    """What is wrong, and how to correct it."""
+    """Problem, and how to correct it."""
     is_error: bool = True
     """False: a warning; the job may still be as its author intends."""
     line: int | None = None

@@ -99,7 +99,7 @@ class JobFile:
         raise InvalidJob(self.path, findings)
 
     def located(self, findings: Iterable[Finding]) -> list[Finding]:
-        """The same findings with their lines, in the order of the file."""
+        """Findings with their lines, in the order of the file."""
         known = [
             replace(f, line=self.lines.of(f.field, f.inner_line)) if f.line is None else f for f in findings
         ]
@@ -131,7 +131,7 @@ class JobFile:
 
 
 def placed(path: Path, finding: Finding) -> str:
-    """One line for a finding: `job.yaml:12: kernel.entry: ...`."""
+    """Format a finding as a line: `job.yaml:12: kernel.entry: ...`."""
     return f"{path}:{finding.line}: {finding}" if finding.line is not None else f"{path}: {finding}"
 
 

@@ -12,7 +12,7 @@ from warpsmith.system.shell_words import shell_folder
 
 
 def outside(path: Path, folder: Path, allowed: Sequence[Path]) -> str:
-    """Why a file that a job names is not read: it lies, links followed, in no folder from which it may be.
+    """Refusal of a file that a job names: links followed, it lies in no folder from which files are read.
 
     Args:
         folder: folder of the job file.

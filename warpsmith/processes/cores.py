@@ -1,4 +1,4 @@
-"""How many cores this process may keep busy."""
+"""Number of cores that this process may keep busy."""
 
 import math
 import os

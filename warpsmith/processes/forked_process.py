@@ -28,11 +28,11 @@ class NoServer(Exception):
 
 @dataclass(frozen=True)
 class ChildStart:
-    """What a child begins with."""
+    """Start of a child: its module, argument, environment and folder."""
 
     module: str
     argument: Mapping[str, object] | Sequence[str]
-    """What its `main` is called with."""
+    """Argument of the module's `main`."""
     environment: Mapping[str, str]
     private: str
     """Its working folder."""

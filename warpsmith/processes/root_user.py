@@ -1,4 +1,4 @@
-"""What a worker does that is root: its children are its user, and may what that one may."""
+"""Refusal or warning of a worker that is root: its children run as its user, with its rights."""
 
 import logging
 import os

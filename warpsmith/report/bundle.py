@@ -148,7 +148,7 @@ _ENDINGS = {Backend.OPENCL: "cl", Backend.HIP: "hip", Backend.TRITON: "py"}
 
 
 class _BundledSource:
-    """One tuned source with the workloads it serves."""
+    """A tuned source with the workloads that it serves."""
 
     def __init__(self, result: JobResult, entry: DispatchEntry) -> None:
         assert entry.source is not None

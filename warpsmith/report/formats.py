@@ -1,4 +1,4 @@
-"""How figures look, for templates: with their unit, and as many digits as are known."""
+"""Formats of figures for templates: with their unit, and as many digits as are known."""
 
 import json
 from datetime import UTC, datetime
@@ -57,7 +57,7 @@ def when(value: datetime | None) -> str:
 
 
 def age(value: datetime) -> str:
-    """How long ago a moment was, such as `3 min`."""
+    """Time since a moment, such as `3 min`."""
     past_s = max(0.0, (datetime.now(UTC) - value).total_seconds())
     for unit, length_s in (("d", 86400), ("h", 3600), ("min", 60)):
         if past_s >= length_s:

@@ -18,12 +18,12 @@ LEAST_S = 60.0
 
 @dataclass(frozen=True)
 class RecheckedWorkload:
-    """One workload, then and now."""
+    """Comparison of a workload in the earlier result and in the new one."""
 
     workload: str
     then: Comparison
     now: Comparison | None
-    """None: no trial promised a gain, so nothing was compared."""
+    """Comparison of the new result; None: no trial promised a gain, so nothing was compared."""
     serves: bool
     """True if a tuned configuration serves the workload now as well."""
     was_tried: bool
@@ -31,7 +31,7 @@ class RecheckedWorkload:
 
     @property
     def words(self) -> str:
-        """What changed, in a sentence."""
+        """The change of the workload, in a sentence."""
         then = f"{self.workload}: {self.then.speedup.estimate:.2f}x then"
         if not self.serves and not self.was_tried:
             return f"{then}, not checked: the service began with another template, or remembers nothing"
@@ -75,7 +75,7 @@ def recheck_job(old: JobResult) -> Job:
 def changes(
     old: JobResult, new: JobResult, tried: Collection[Configuration]
 ) -> tuple[RecheckedWorkload, ...]:
-    """What became of each workload that had a winner.
+    """Changes of the workloads that had a winner.
 
     Args:
         tried: configurations that the new job ran.
@@ -92,7 +92,7 @@ def changes(
 
 
 def environment_lines(old: JobResult, new: JobResult) -> Iterator[str]:
-    """What was measured where; an arrow where it is another than then."""
+    """Lines on device, driver and version of both results, with an arrow where they differ."""
     for name, then, now in (
         ("device", old.device, new.device),
         ("driver", old.driver, new.driver),

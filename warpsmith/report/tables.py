@@ -158,7 +158,7 @@ def energy_rows(result: JobResult) -> Iterator[tuple[str, ...]]:
 
 
 def energy_words(result: JobResult) -> str:
-    """Why a CUDA result has no energies, in a sentence; empty if it has, or if nothing was compared."""
+    """Reason why a CUDA result lacks energies, in a sentence; empty if it has some, or compares nothing."""
     runs_on = result.job.kernel.backend.runs_on
     if not result.comparisons or Backend.CUDA not in runs_on or list(energy_rows(result)):
         return ""

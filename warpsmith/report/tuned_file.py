@@ -52,5 +52,5 @@ def _one_launch(entry: DispatchEntry | DispatchLaunch) -> str:
 
 
 def _harmless(text: str) -> str:
-    """One line of a comment that goes on in no other line: no backslash, no trigraph of one."""
+    """Text for a comment that ends with its line: no line end, no backslash, no trigraph of one."""
     return one_line(text.replace("??/", "?/")).replace("\\", "/")

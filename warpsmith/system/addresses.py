@@ -53,7 +53,7 @@ def is_public(address: Address) -> bool:
 
 @dataclass(frozen=True)
 class Allowed:
-    """What an operator allows beside the public internet."""
+    """Networks and host names that an operator allows beside the public internet."""
 
     networks: tuple[Network, ...] = ()
     names: frozenset[str] = frozenset()

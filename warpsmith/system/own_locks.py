@@ -1,4 +1,4 @@
-"""Where this user's locks on this machine lie, and how their files are opened."""
+"""Folder of this user's locks on this machine, and the opening of their files."""
 
 import os
 from collections.abc import Iterator

@@ -17,7 +17,7 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same for a text that has to stay within one line."""
+    """Text for output, with line ends escaped too, so that it stays within a line."""
     return _ENDS_A_LINE.sub(_escape, text)
 
 

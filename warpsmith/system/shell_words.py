@@ -16,5 +16,5 @@ def shell_path(path: Path) -> str:
 
 
 def shell_folder(path: Path) -> str:
-    """The same for a folder, with its links followed: what lies above a link is not what lies above it."""
+    """Folder as a word of a shell, with its links followed: a link's parent is not that of its target."""
     return shell_path(path.resolve())

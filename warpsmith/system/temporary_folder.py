@@ -101,7 +101,7 @@ def _clear(root: Path) -> None:
 
 
 def _in_use(folder: Path, new: bool) -> bool:
-    """Whether an owner may live; a folder without owners is in use if it is `new`."""
+    """True if an owner may live; a folder without owners is in use if it is `new`."""
     marks = [path.name for path in folder.glob(f"{_OWNER}*")]
     if not marks:
         return new

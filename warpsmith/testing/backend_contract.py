@@ -1,4 +1,4 @@
-"""What every `BackendModule` must hold, and the `Device`, `Memory` and `Program` that it gives.
+"""Contract of every `BackendModule`, and of the `Device`, `Memory` and `Program` that it gives.
 
 A module of tests offers three fixtures and inherits from `BackendContract`. All runs in the process of the
 tests, so nothing here faults; `device_contract` has what does.
@@ -64,7 +64,7 @@ class LaunchedKernel:
         self.bound: Sequence[Bound] = ((self.x, 0), (self.y, 0), np.int32(ELEMENTS))
 
     def assert_doubled(self) -> None:
-        """What the kernel must have written is there."""
+        """Assert that y holds twice the values of x."""
         got = np.frombuffer(self.y.read(0, 4 * ELEMENTS), np.float32)
         np.testing.assert_array_equal(got, 2 * self.values)
 

@@ -1,4 +1,4 @@
-"""What every `CompilerPort` must hold.
+"""Contract of every `CompilerPort`.
 
 A module of tests offers three fixtures and inherits from `CompilerContract`, or from `SourceCompilerContract`
 where sources really are compiled:

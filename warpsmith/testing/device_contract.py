@@ -1,4 +1,4 @@
-"""What every `DevicePort` and `DeviceOpener` must hold.
+"""Contract of every `DevicePort` and `DeviceOpener`.
 
 A module of tests offers two fixtures and inherits from `DeviceContract`, or from `KernelDeviceContract`
 where kernels really run:
@@ -26,12 +26,12 @@ from warpsmith.verify.run_report import RunReport
 Build = Callable[[Behaviour], Compiled]
 GIVE_UP_SAMPLES = 3
 OTHER_VARIANT = 1000
-"""Of the inputs that a looked-at launch may get in place of its own."""
+"""Variant of the inputs that a checked timed launch may get in place of its own."""
 TOO_WIDE = LaunchSize((1, 1, 1), (1 << 20, 1, 1))
 
 
 def run_once(device: DevicePort, compiled: Compiled) -> RunReport:
-    """One checked launch on the usual workload."""
+    """Report of a checked launch on the usual workload."""
     workload = plan()
     device.prepare(workload)
     return device.run(device.load(compiled), workload.key, size())

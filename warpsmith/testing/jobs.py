@@ -53,5 +53,5 @@ def scale_job(**changes: Any) -> Job:
 
 
 def noises(width: float) -> dict[str, float]:
-    """The same A/A width on every workload of `scale_job`."""
+    """A/A widths of the workloads of `scale_job`, all equal."""
     return {workload.key: width for workload in scale_job().workloads}

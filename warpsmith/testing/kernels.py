@@ -26,22 +26,22 @@ ARGUMENTS = [
 
 
 class Behaviour(StrEnum):
-    """What a kernel does."""
+    """Behaviour of a kernel that should write y = 2 x."""
 
     RIGHT = "right"
     """y = 2 x."""
     BROKEN = "broken"
-    """It does not compile."""
+    """Does not compile."""
     IDLE = "idle"
-    """It writes nothing."""
+    """Writes nothing."""
     BEHIND_OUTPUT = "behind_output"
     """Right, and it writes behind the end of y."""
     CHANGES_INPUT = "changes_input"
     """Right, and it writes into x, which it may only read."""
     FAULTS = "faults"
-    """It writes to an address that nobody has."""
+    """Writes to an address that is not mapped."""
     HANGS = "hangs"
-    """It never ends."""
+    """Never ends."""
     BEFORE_OUTPUT = "before_output"
     """Right, and it writes before the first element of y."""
     BEHIND_INPUT = "behind_input"
@@ -81,7 +81,7 @@ def source(backend: Backend, behaviour: Behaviour) -> str:
 
 
 def configured(backend: Backend, behaviour: Behaviour, entry: str = ENTRY) -> ConfiguredKernel:
-    """The same as a kernel without parameters."""
+    """Kernel of that source, without parameters."""
     fields = {
         "backend": backend,
         "source": source(backend, behaviour),
@@ -111,6 +111,6 @@ def size(n: int = ELEMENTS) -> LaunchSize:
 
 
 def doubled(of: WorkloadPlan) -> NDArray[np.float32]:
-    """What a right kernel writes: twice the drawn x, which float32 holds exactly."""
+    """Output of a right kernel: twice the drawn x, which float32 holds exactly."""
     result: NDArray[np.float32] = np.float32(2.0) * draw_inputs(of)["x"].astype(np.float32)
     return result

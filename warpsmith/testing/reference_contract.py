@@ -1,4 +1,4 @@
-"""What every `ReferencePort` must hold.
+"""Contract of every `ReferencePort`.
 
 A module of tests offers the fixture `reference` and inherits from `ReferenceContract`, or from
 `NumpyReferenceContract` where the function really runs.

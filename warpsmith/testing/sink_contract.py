@@ -1,4 +1,4 @@
-"""What every `TrialSink` must hold.
+"""Contract of every `TrialSink`.
 
 A module of tests offers the fixture `case`, a `SinkCase`, and inherits from `SinkContract`.
 """
@@ -37,7 +37,7 @@ class SinkCase(Protocol):
 
 
 def soon(condition: Callable[[], bool]) -> bool:
-    """Whether it becomes true within some seconds."""
+    """True if the condition becomes true within some seconds."""
     deadline = time.monotonic() + SOON_S
     while not condition():
         if time.monotonic() > deadline:

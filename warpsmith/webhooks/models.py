@@ -44,7 +44,7 @@ class WebhookView(Frozen):
     last_status: int | None = None
     """HTTP status of the last attempt; null if there was no answer."""
     last_error: str = ""
-    """Why the last attempt failed; empty if it did not."""
+    """Reason why the last attempt failed; empty if it did not."""
 
 
 class WebhookCreated(WebhookView):

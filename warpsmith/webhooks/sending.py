@@ -22,12 +22,12 @@ REPLY_BYTES = 4096
 
 @dataclass(frozen=True)
 class DeliveryReply:
-    """How an attempt ended."""
+    """End of an attempt: the receiver's status, or the reason of the failure."""
 
     status: int | None
     """HTTP status; None if there was no answer."""
     error: str = ""
-    """Why it failed; empty for a status of 2xx. Holds no text of the receiver."""
+    """Reason of the failure; empty for a status of 2xx. Holds no text of the receiver."""
 
     @property
     def ok(self) -> bool:

@@ -172,7 +172,7 @@ class PortsSetup:
 
 
 class RealDeviceSetup(PortsSetup):
-    """One device of this machine: children that compile, run and compute references.
+    """Device of this machine: children that compile, run and compute references.
 
     Args:
         fleet: factory for a compiler that also uses compile nodes.

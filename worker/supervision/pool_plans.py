@@ -34,7 +34,7 @@ _LOAD_NVRTC = "from warpsmith.backends.cuda.compile import import_compiler; impo
 
 @dataclass(frozen=True)
 class PoolPlan:
-    """One Celery pool."""
+    """Queues and processes of a Celery pool, and its device."""
 
     name: str
     queues: tuple[str, ...]

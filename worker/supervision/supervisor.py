@@ -59,7 +59,7 @@ class PoolStarter:
             return self.start_program(arguments, own)
 
     def start_program(self, arguments: Sequence[str], own: Mapping[str, str]) -> Process:
-        """The same as a program, which runs what is registered for its exit."""
+        """Start a pool as a program, which runs what is registered for its exit."""
         environment = {**self._environment, **own, PARENT: str(os.getpid())}
         return subprocess.Popen(
             applications.command(self._module, *arguments),

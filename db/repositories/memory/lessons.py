@@ -1,4 +1,4 @@
-"""What finished jobs taught, found by how much their kernels are alike."""
+"""Lessons of finished jobs, found by the likeness of their kernels."""
 
 import hashlib
 from collections.abc import Mapping, Sequence, Set
@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session, aliased, undefer
 
 from db.engine import clock
 from db.tables import LessonRow
-from warpsmith.domain.device import Backend
 from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.tuning.lessons.kernel_fingerprint import fingerprint
 from warpsmith.tuning.lessons.kernel_likeness import SKETCH_SIZE, likeness, sketch
@@ -165,18 +164,6 @@ class LessonRepository:
             alike = float(likeness(own, stored)[0])
             found.append(AlikeLesson(row.lesson, row.job_id, alike, row.kernel == key, row.created_at))
         return found
-
-    def of_kernels(
-        self, kernels: Sequence[str], tenant: str | None, backend: Backend | None = None
-    ) -> Sequence[LessonRow]:
-        """Lessons on kernels with these fingerprints, newest first."""
-        query = select(LessonRow).where(LessonRow.kernel.in_(kernels))
-        if tenant is not None:
-            query = query.where(LessonRow.tenant == tenant)
-        if backend is not None:
-            query = query.where(LessonRow.backend == backend.value)
-        query = query.order_by(LessonRow.created_at.desc()).options(undefer(LessonRow.lesson))
-        return self._session.scalars(query).all()
 
     def _lessons(self, ids: Sequence[str]) -> dict[str, Lesson]:
         query = select(LessonRow.job_id, LessonRow.lesson).where(LessonRow.job_id.in_(ids))

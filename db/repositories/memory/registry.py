@@ -1,4 +1,4 @@
-"""What serves each shape of a kernel on a device class, as it was verified last."""
+"""Registry of the latest verified configuration for each shape of a kernel on a device class."""
 
 from collections.abc import Sequence
 from typing import Any

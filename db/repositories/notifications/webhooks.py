@@ -40,7 +40,7 @@ class WebhookRepository:
         return self.get(row.id)
 
     def get(self, webhook_id: str) -> WebhookRow:
-        """One webhook.
+        """Return a webhook.
 
         Raises:
             NotFound: the tenant has no such webhook.

@@ -1,4 +1,4 @@
-"""What the report and the pages of the service share: style, charts, and pieces of templates."""
+"""Style, charts and pieces of templates, shared by the report and the pages of the service."""
 
 from pathlib import Path
 

@@ -18,7 +18,7 @@ PATH = "/mcp"
 
 
 class AgentDoor:
-    """What answers at `PATH`; nothing if the library is not installed."""
+    """MCP application at `PATH`, opened by its first request; absent if the library is not installed."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
