@@ -18,10 +18,11 @@ from db.engine import open_database
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
+from db.repositories.memory.lessons import LessonRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.tables import AgentStepRow, CandidateRow, JobRow, TaskRow, TrialRow
-from db.views.earlier_lessons import recorded_lessons
+from db.views.earlier_lessons import as_told
 from db.views.step_facts import step_facts
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.settings import Settings
@@ -214,7 +215,9 @@ class _Run:
 
     def _step(self, row: TaskRow, payload: StepPayload, recorded: StepResult) -> StepResult:
         """The result of a step from its recorded reply; the rules, which need none, are run again."""
-        earlier = recorded_lessons(self._session, row.job_id, recorded.earlier)
+        job = JobRepository(self._session).get(row.job_id, with_spec=True)
+        lessons = LessonRepository(self._session).of_jobs(job.spec.kernel, recorded.earlier)
+        earlier = as_told(job, lessons)
         facts = step_facts(self._session, row.job_id, payload, before=row.number, earlier=earlier)
         context = StepContext.of(facts, self._include_dirs)
         step = self._steps.get(row.id)

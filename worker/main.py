@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError
@@ -117,13 +117,6 @@ def _serve(
     queues = [queue for plan in plans for queue in plan.queues]
     slots = sum(plan.compile_slots for plan in plans)
 
-    def tick() -> str:
-        pools.needs_threads = maintenance.has_webhooks
-        pools.keep_running()
-        watchdog.tick()
-        maintenance.tick()
-        return f"worker {worker_id} was told to go" if maintenance.draining else ""
-
     try:
         pools.keep_running()
         with database.write() as session:
@@ -134,9 +127,13 @@ def _serve(
         here = {d.backend for d in devices}
         maintenance.begin(sorted(b.value for b in Backend if not here.isdisjoint(b.runs_on)))
         log.info("worker %s serves %s", worker_id, ", ".join(queues))
-        _tick_until_stopped(tick, stop, parent)
+        _tick_until_stopped(pools, watchdog, maintenance, stop, parent)
     finally:
-        _note_stopping(database, worker_id)
+        try:
+            with database.write() as session:
+                WorkerRepository(session).stop(worker_id)
+        except DBAPIError as exc:
+            log.warning("the database is away: %s", type(exc).__name__)
         pools.stop(STOP_S if parent is None else EMBEDDED_STOP_S, lambda: _holds_nothing(database, worker_id))
         try:
             maintenance.end()
@@ -146,26 +143,22 @@ def _serve(
         database.dispose()
 
 
-def _tick_until_stopped(tick: Callable[[], str], stop: StopRequest, parent: int | None) -> None:
-    """Call `tick` until a signal comes, the parent ends, or it gives a reason to stop."""
+def _tick_until_stopped(
+    pools: Supervisor, watchdog: Watchdog, maintenance: MaintenanceLoop, stop: StopRequest, parent: int | None
+) -> None:
     while not stop.wait(TICK_S):
         if parent is not None and os.getppid() != parent:
             log.info("the parent has ended")
             break
-        reason = tick()
-        if reason:
-            log.info(reason)
+        pools.needs_threads = maintenance.has_webhooks
+        pools.keep_running()
+        watchdog.tick()
+        maintenance.tick()
+        if maintenance.draining:
+            log.info("worker %s was told to go", pools.worker_id)
             break
     if stop.signum is not None:
         log.info("stopping on %s", stop.signum.name)
-
-
-def _note_stopping(database: Database, worker_id: str) -> None:
-    try:
-        with database.write() as session:
-            WorkerRepository(session).stop(worker_id)
-    except DBAPIError as exc:
-        log.warning("the database is away: %s", type(exc).__name__)
 
 
 def _holds_nothing(database: Database, worker_id: str) -> bool:

@@ -17,20 +17,15 @@ LONGEST_WAIT_S = 60.0
 
 
 async def changed_status(
-    broadcaster: Broadcaster,
-    database: Database,
-    job_id: str,
-    found: Poll,
-    if_none_match: str | None,
-    wait_s: float,
+    broadcaster: Broadcaster, database: Database, job_id: str, found: Poll, known: str | None, wait_s: float
 ) -> Poll:
     """The status of a job that has not ended, when it is another than the client's; or after the wait.
 
     Args:
         found: the present status.
-        if_none_match: what the client has; None: the present status.
+        known: `If-None-Match` of the client; None: the present status.
     """
-    if if_none_match is not None and not found.is_known(if_none_match):
+    if known is not None and not found.is_known(known):
         return found
     broadcaster.require_room()
     with broadcaster.subscribe(database.tenant or DEFAULT_TENANT, job_id) as subscription:

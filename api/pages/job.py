@@ -26,7 +26,6 @@ from warpsmith.report.tables import has_gain, reason_lines
 router = page_router()
 READS = [*allow(KeyScope.READ), SLOT]
 PAGE_OF_TRIALS = 1000
-COMPRESSED = zipfile.ZIP_DEFLATED
 
 
 @router.get("/jobs/{job_id}", dependencies=READS)

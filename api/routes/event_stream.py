@@ -93,11 +93,8 @@ async def job_stream(
         left = await run_in_threadpool(_behind, database, since, job_id)
         if not left:
             return Response(status_code=204)
-    return _answer(
-        _Stream(
-            broadcaster, broadcaster.subscribe(caller.tenant, job_id), database, polls, since, job_id, status
-        )
-    )
+    subscribed = broadcaster.subscribe(caller.tenant, job_id)
+    return _answer(_Stream(broadcaster, subscribed, database, polls, since, job_id, status))
 
 
 @router.get(
@@ -130,15 +127,15 @@ class _Stream:
     def __init__(
         self,
         broadcaster: Broadcaster,
-        subscription: AbstractContextManager[Subscription],
+        subscribed: AbstractContextManager[Subscription],
         database: Database,
         polls: Polls,
         since: Cursor,
         job_id: str | None = None,
         status: Poll | None = None,
     ) -> None:
-        self._broadcaster = broadcaster
-        self._subscribed = subscription
+        self._live = broadcaster
+        self._subscribed = subscribed
         self._database = database
         self._polls = polls
         self._since = since
@@ -167,9 +164,7 @@ class _Stream:
                 # The broadcaster may have begun behind them, and then tells nothing of these jobs.
                 statuses = [] if self._job_id is not None else await self._statuses(found)
                 yield b"".join(map(_status_frame, statuses)) + self._event_frames(found)
-            while not (
-                ended or self._broadcaster.closed or subscription.overrun or time.monotonic() > until_s
-            ):
+            while not (ended or self._live.closed or subscription.overrun or time.monotonic() > until_s):
                 events, statuses = await subscription.news(HEARTBEAT_S)
                 fresh = [e for e in events if e.at > self._since]
                 if self._ends(fresh):

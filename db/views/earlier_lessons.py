@@ -1,4 +1,4 @@
-"""Lessons of earlier jobs for an agent step, chosen or as they were recorded."""
+"""Lessons of earlier jobs for an agent step."""
 
 from collections.abc import Sequence
 
@@ -33,22 +33,11 @@ def earlier_lessons(
     found = LessonRepository(session).alike(
         row.spec.kernel, row.device_class, tenant, MOST_TOLD, but=job_id, before=row.started_at
     )
-    return _as_told(row, found)
+    return as_told(row, found)
 
 
-def recorded_lessons(session: Session, job_id: str, ids: Sequence[str]) -> Sequence[Earlier]:
-    """Lessons that a past step was told of, without those that were deleted since.
-
-    Raises:
-        NotFound: no job has that id.
-    """
-    if not ids:
-        return ()
-    row = JobRepository(session).get(job_id, with_spec=True)
-    return _as_told(row, LessonRepository(session).of_jobs(row.spec.kernel, ids))
-
-
-def _as_told(row: JobRow, found: Sequence[AlikeLesson]) -> Sequence[Earlier]:
+def as_told(row: JobRow, found: Sequence[AlikeLesson]) -> Sequence[Earlier]:
+    """Lessons in the form in which a step of the job is told of them."""
     return [
         Earlier(
             job_id=f.job_id,

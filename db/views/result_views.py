@@ -16,7 +16,7 @@ from db.repositories.trials import TrialRepository
 from db.repositories.workers import ALIVE_S, WorkerRepository
 from db.tables import CandidateRow, TrialRow, WorkerRow
 from db.views.job_facts import facts_so_far
-from db.views.job_status import job_status, job_statuses
+from db.views.job_status import job_statuses
 from db.views.live_view import event_view
 from db.views.snapshot import elapsed_s, job_baseline, last_result
 from db.views.trial_points import seconds_after
@@ -46,18 +46,6 @@ from warpsmith.http_models import (
 from warpsmith.source.tree.published_source import published_source
 from warpsmith.tuning.decisions.task_history import faults_in, ideas_in
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
-
-__all__ = [
-    "candidate_list",
-    "event_page",
-    "fleet_job_page",
-    "job_page",
-    "job_result",
-    "job_status",
-    "trial_page",
-    "trial_view",
-    "worker_list",
-]
 
 _NO_BASELINE: dict[str, Any] = {
     **dict.fromkeys(("device", "driver", "architecture", "compiler"), ""),

@@ -13,7 +13,7 @@ import pytest
 from db import migrate
 from db.engine import Database
 from db.repositories.workers import WorkerRepository
-from db.views import result_views
+from db.views.job_status import job_status
 from testbed.api_service import Service, service_settings, serving
 from testbed.deadlines import stretched
 from testbed.replay import replay
@@ -129,7 +129,7 @@ def test_orders_in_a_kernel_are_data(kernel: HostileKernel, bench: Bench) -> Non
     assert kernel.says in answers[1], answers[1]
     assert all(len(a) <= MAX_ANSWER_CHARACTERS for a in answers)
     with bench.context.database.read() as session:
-        status = result_views.job_status(session, job)
+        status = job_status(session, job)
         assert status.state is (JobState.DONE if whole else JobState.CANCELLED), status.detail
         assert (status.trials_done, status.trials_rejected) == (int(whole), 0)
         assert replay(session, job, {}).differences == ()
@@ -172,7 +172,7 @@ def test_what_a_draft_does_on_the_device_is_told_and_harms_nothing(bench: Bench)
         assert ("FAILED" in said) == (tool != "time")
         assert len(said) <= MAX_ANSWER_CHARACTERS
     with bench.context.database.read() as session:
-        status = result_views.job_status(session, posted.json()["id"])
+        status = job_status(session, posted.json()["id"])
         assert (status.state, status.trials_done) == (JobState.DONE, 1), status.detail
         assert replay(session, posted.json()["id"], {}).differences == ()
 

@@ -18,6 +18,7 @@ from db.engine import Database
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.workers import WorkerRepository
 from db.views import result_views
+from db.views.job_status import job_status
 from testbed.deadlines import comes_true, stretched
 from testbed.plain_http import NO_TLS
 from testbed.replay import replay
@@ -154,7 +155,7 @@ def test_a_job_survives_a_faulty_model_within_its_budget(tmp_path: Path) -> None
 
 def check_faulty_job(session: Session, job: str, billed: int) -> None:
     """What the job of `FaultyModel` must have come to."""
-    status = result_views.job_status(session, job)
+    status = job_status(session, job)
     assert status.state is JobState.DONE, status.detail
     steps = AgentStepRepository(session).of_job(job)
     assert [s.role for s in steps] == [

@@ -18,7 +18,7 @@ from db.repositories.device_waits import WaitRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
-from db.views.result_views import job_status
+from db.views.job_status import job_status
 from db.views.snapshot import elapsed_s
 from testbed.deadlines import HANGS_S
 from testbed.rows import add_task

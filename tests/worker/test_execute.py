@@ -17,11 +17,11 @@ from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository, TrialResult
 from db.repositories.workers import WorkerRepository
 from db.tables import AgentStepRow, TaskRow
+from db.views.job_status import job_status
 from db.views.result_views import (
     candidate_list,
     job_page,
     job_result,
-    job_status,
     trial_page,
     worker_list,
 )

@@ -19,7 +19,7 @@ from db.repositories.jobs import JobRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import CandidateRow, TaskRow
-from db.views.result_views import job_status
+from db.views.job_status import job_status
 from testbed.deadlines import Deadline, comes_true, stretched
 from tests.worker.fake_pool import LEDGER, TRIAL_S
 from warpsmith.domain.jobs.job import Job

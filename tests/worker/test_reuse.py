@@ -13,7 +13,8 @@ from db.repositories.jobs import JobRepository
 from db.repositories.trials import TrialRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import TrialRow
-from db.views.result_views import candidate_list, job_result, job_status, trial_page
+from db.views.job_status import job_status
+from db.views.result_views import candidate_list, job_result, trial_page
 from tests.worker.fake_pool import as_it_is
 from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentNotifier, handle_all

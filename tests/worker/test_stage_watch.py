@@ -20,7 +20,7 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.tables import TaskRow
-from db.views.result_views import job_status
+from db.views.job_status import job_status
 from testbed.deadlines import HANGS_S, comes_true, stretched
 from tests.worker.test_execute import context, handle_all, submit
 from warpsmith.domain.device import Backend

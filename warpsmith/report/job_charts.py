@@ -67,7 +67,7 @@ def _points(done: Sequence[TrialView], candidates: Mapping[str, int]) -> TrialPo
 
 def _numbered(values: Iterable[_Value]) -> dict[_Value, int]:
     """Distinct values with their numbers, in the order of their first occurrence."""
-    return {value: number for number, value in enumerate(dict.fromkeys(values))}
+    return {value: n for n, value in enumerate(dict.fromkeys(values))}
 
 
 def safe_json(value: Frozen) -> Markup:

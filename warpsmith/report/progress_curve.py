@@ -1,5 +1,6 @@
 """Best result so far over the trials, as an inline SVG."""
 
+import itertools
 from collections.abc import Sequence
 
 from warpsmith.domain.templates.outcome import Measured
@@ -50,12 +51,9 @@ def progress_svg(trials: Sequence[TrialView], verified: float | None = None) -> 
 
 
 def _records(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Points that are higher than all before them; the first one is, too."""
-    found = [points[0]]
-    for point in points:
-        if point[1] > found[-1][1]:
-            found.append(point)
-    return found
+    """Points that are higher than all before them, the first included."""
+    highest = itertools.accumulate((value for _, value in points), max)
+    return [p for p, least in zip(points, itertools.chain([0.0], highest), strict=False) if p[1] > least]
 
 
 def _mark(x: float, y: float, verified: float) -> str:

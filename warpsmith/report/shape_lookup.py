@@ -15,6 +15,8 @@ from warpsmith.http_models import DispatchEntry, DispatchLaunch, JobResult
 from warpsmith.tuning.session.launch_limits import beyond_limits
 from warpsmith.tuning.winners.shape_boxes import Row, Shape, confirmed, server_of, table_boxes
 
+_Name = tuple[str, str]
+
 
 def launches_of(entry: DispatchEntry) -> tuple[DispatchLaunch, ...]:
     """The launches of a sequence, or the only one, which takes all arguments.
@@ -48,7 +50,7 @@ class ServingKernel:
     constraints: tuple[Constraint, ...]
 
 
-def server_name(candidate: str, configuration: Configuration) -> tuple[str, str]:
+def _name(candidate: str, configuration: Configuration) -> _Name:
     """Identity of a tuned kernel: its candidate and its configuration."""
     return candidate, configuration_key(configuration)
 
@@ -71,7 +73,7 @@ class Lookup:
         self.servers: list[ServingKernel] = []
         self.table: dict[Shape, int | None] = {}
         spaces = {c.id: c.space for c in result.candidates}
-        numbers: dict[tuple[str, str], int] = {}
+        numbers: dict[_Name, int] = {}
         rows: list[Row] = []
         for workload in (w for w in result.job.workloads if w.key in entries):
             entry = entries[workload.key]
@@ -82,7 +84,7 @@ class Lookup:
         self.checked: list[tuple[CheckedShape, int]] = [
             (c, numbers[name])
             for c in result.between
-            if (name := server_name(c.candidate, c.configuration)) in numbers
+            if (name := _name(c.candidate, c.configuration)) in numbers
         ]
         """Shapes between workloads on which servers were right and faster, with their numbers."""
         widths = {c.workload: c.aa_width for c in result.comparisons}
@@ -90,17 +92,16 @@ class Lookup:
         self.boxes = confirmed(table_boxes(rows, widths), passed)
 
     def _number(
-        self, entry: DispatchEntry, numbers: dict[tuple[str, str], int], spaces: Mapping[str, Space]
+        self, entry: DispatchEntry, numbers: dict[_Name, int], spaces: Mapping[str, Space]
     ) -> int | None:
         """Number of the kernel that serves an entry, which is added to `servers` once; None: the baseline."""
         if entry.candidate is None or entry.configuration is None:
             return None
-        name = server_name(entry.candidate, entry.configuration)
-        if name not in numbers:
-            numbers[name] = len(self.servers)
+        number = numbers.setdefault(_name(entry.candidate, entry.configuration), len(self.servers))
+        if number == len(self.servers):
             constraints = spaces[entry.candidate].constraints
             self.servers.append(ServingKernel(entry, entry.configuration, constraints))
-        return numbers[name]
+        return number
 
     def shape(self, dimensions: Mapping[str, int]) -> Shape:
         """The values of the dimensions, in the order of `dimensions`."""

@@ -79,7 +79,7 @@ class Supervisor:
         self.plans = plans
         self.needs_threads = False
         """True once pools of threads have something to do."""
-        self._worker_id = worker_id
+        self.worker_id = worker_id
         self._starter = starter
         self._running: dict[str, Process] = {}
         self._direct: dict[str, Process] = {}
@@ -148,12 +148,12 @@ class Supervisor:
         return [process for process in known if process.poll() is None]
 
     def _start(self, plan: PoolPlan, *, direct: bool = False) -> Process:
-        own = {WORKER_ID: self._worker_id}
+        own = {WORKER_ID: self.worker_id}
         own[COMPILE_DEVICES] = DEVICES.dump_json(plan.compiles_for).decode()
         if plan.device is not None:
             own[POOL_DEVICE] = plan.device.model_dump_json()
         arguments = ["--queues", ",".join(plan.queues), "--concurrency", str(plan.concurrency)]
-        arguments += ["--name", f"{plan.name}-{self._worker_id}"]
+        arguments += ["--name", f"{plan.name}-{self.worker_id}"]
         if plan.threads:
             arguments.append("--threads")
         if direct:
