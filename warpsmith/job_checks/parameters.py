@@ -14,6 +14,7 @@ from warpsmith.errors import ExpressionError
 from warpsmith.job_files.finding import Finding
 
 _Numbered = tuple[int, Constraint]
+_Scopes = list[dict[str, Value]]
 LOOK_S = 10.0
 """Seconds for constraints that the defaults break; what could not be told by then is no error."""
 
@@ -48,9 +49,7 @@ def unmet_constraints(job: Job, device: Mapping[str, Value]) -> Iterator[Finding
         yield Finding(f"constraints.{n}", words.format(constraint.expression.text))
 
 
-def _unmet(
-    space: Space, known: list[_Numbered], scopes: list[dict[str, Value]]
-) -> tuple[list[_Numbered], str]:
+def _unmet(space: Space, known: list[_Numbered], scopes: _Scopes) -> tuple[list[_Numbered], str]:
     """Constraints that stand in the way of the defaults, with the message on each; none if the defaults fit.
 
     Raises:
@@ -62,10 +61,8 @@ def _unmet(
     until = time.monotonic() + LOOK_S
     alone = [(n, c) for n, c in known if not _can_hold(space, [c], scopes, until)]
     if alone:
-        return (
-            alone,
-            "no configuration meets it on any workload: {}; widen it, or the values of its parameters",
-        )
+        words = "no configuration meets it on any workload: {}; widen it, or the values of its parameters"
+        return alone, words
     if not _can_hold(space, constraints, scopes, until):
         words = f"no configuration meets all {len(known)} constraints on any workload; the last is {{}}"
         return known[-1:], words
@@ -75,14 +72,12 @@ def _unmet(
     return broken or known[-1:], words
 
 
-def _allow_defaults(space: Space, constraints: list[Constraint], scopes: list[dict[str, Value]]) -> bool:
+def _allow_defaults(space: Space, constraints: list[Constraint], scopes: _Scopes) -> bool:
     """True if the defaults meet the constraints on a workload."""
     return any(holds(tuple(constraints), {**scope, **space.defaults}) for scope in scopes)
 
 
-def _can_hold(
-    space: Space, constraints: list[Constraint], scopes: list[dict[str, Value]], until: float
-) -> bool:
+def _can_hold(space: Space, constraints: list[Constraint], scopes: _Scopes, until: float) -> bool:
     """True if a configuration meets the constraints, or `until` passed before all were enumerated."""
     from warpsmith.search.spaces.feasible_set import enumerate_space
 

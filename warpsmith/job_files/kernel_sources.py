@@ -127,9 +127,8 @@ def _including(paths: Sequence[Path], first_headers: Sequence[str]) -> str | Non
     """Source that includes the toolkit's headers and the files; None for a single file that is no header."""
     if len(paths) == 1 and paths[0].suffix not in HEADER_ENDINGS:
         return None
-    return "".join(
-        [f"#include <{name}>\n" for name in first_headers] + [f'#include "{p.name}"\n' for p in paths]
-    )
+    names = [f"<{name}>" for name in first_headers] + [f'"{path.name}"' for path in paths]
+    return "".join(f"#include {name}\n" for name in names)
 
 
 def source_of_text(

@@ -92,7 +92,7 @@ def report_html(result: JobResult, trials: Sequence[TrialView] = ()) -> str:
     """The report as one self-contained HTML page."""
     verified = result.speedup if result.comparisons else None
     light, dark = HtmlFormatter(style="default"), HtmlFormatter(style="github-dark")
-    kept = recorded_trials(trials)
+    recorded = recorded_trials(trials)
     return (
         _environment()
         .get_template("report.html.jinja")
@@ -113,7 +113,7 @@ def report_html(result: JobResult, trials: Sequence[TrialView] = ()) -> str:
             counters=list(counter_rows(result)),
             curve=Markup(progress_svg(trials, verified)),
             verified=verified,
-            kept=safe_json(kept) if kept.points.number else None,
+            recorded=safe_json(recorded) if recorded.points.number else None,
             policy=content_policy(),
             part=part,
             style_files=STYLES,

@@ -61,11 +61,11 @@
     embedded() {
       const element = this.root.querySelector('script[type="application/json"]');
       if (!element) return;
-      const kept = JSON.parse(element.textContent);
-      this.timed = kept.timed;
+      const recorded = JSON.parse(element.textContent);
+      this.timed = recorded.timed;
       if (!this.timed) this.root.querySelector(".chart-axis").hidden = true;
-      this.told = data.configurations(kept.points.number, kept.parameters);
-      this.update(kept.points);
+      this.told = data.configurations(recorded.points.number, recorded.parameters);
+      this.update(recorded.points);
     }
 
     // New points, as the API sends them.
