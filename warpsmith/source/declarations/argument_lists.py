@@ -11,14 +11,8 @@ from warpsmith.source.lexing.brackets import Nesting, closing, joined, split_com
 from warpsmith.source.lexing.tokens import Token
 
 _SPACES = {
-    "__global": "global",
-    "global": "global",
-    "__local": "local",
-    "local": "local",
-    "__constant": "constant",
-    "constant": "constant",
-    "__private": "private",
-    "private": "private",
+    word: word.removeprefix("__")
+    for word in "__global global __local local __constant constant __private private".split()  # noqa: SIM905
 }
 _DROPPED = re.compile(
     r"^(?:\w*(?:grid_constant|GRID_CONSTANT)\w*|__read_only|__write_only|__read_write|read_only|write_only|read_write|register"
@@ -30,29 +24,13 @@ _ATTRIBUTES = ("__attribute__", "__attribute", "alignas", "__align__", "__declsp
 _QUALIFIERS = ("const", "volatile")
 _ELABORATED = ("typename", "struct", "class", "enum", "union")
 _TYPE_WORDS = frozenset(
-    (
-        "void",
-        "bool",
-        "char",
-        "short",
-        "int",
-        "long",
-        "float",
-        "double",
-        "half",
-        "signed",
-        "unsigned",
-        "auto",
-        "wchar_t",
-        "const",
-        "volatile",
-    )
+    "void bool char short int long float double half signed unsigned auto wchar_t const volatile".split()  # noqa: SIM905
 )
 
 
 @dataclass(frozen=True)
 class KernelArgument:
-    """One argument of a kernel definition."""
+    """An argument of a kernel definition."""
 
     name: str
     """Name; empty if the definition leaves it out."""
@@ -92,7 +70,7 @@ class KernelArgument:
 
 @dataclass(frozen=True)
 class TemplateParameter:
-    """One template parameter."""
+    """A parameter of a template."""
 
     kind: str
     """`type`, `value` or `template`."""
@@ -170,9 +148,9 @@ def _argument(tokens: list[Token], aliases: Mapping[str, str], access: str) -> K
     name_at, arrays = _declared_name(tokens)
     kind = [t for n, t in enumerate(tokens) if n != name_at]
     signs = [t.text for t in _top_level(kind)]
-    pointers = arrays + signs.count("*") + sum(t.text == "*" and t.text not in signs for t in kind)
-    base_tokens = [t for t in _top_level(kind, inside=True) if t.text not in (*_QUALIFIERS, *_ELABORATED)]
-    base = joined(_until_sign(base_tokens))
+    inner = sum(t.text == "*" for t in kind) if "*" not in signs else 0
+    pointers = arrays + signs.count("*") + inner
+    base = _base(kind)
     dtype, lanes = element_type(base, aliases)
     return KernelArgument(
         name="" if name_at is None else tokens[name_at].text,
@@ -186,6 +164,12 @@ def _argument(tokens: list[Token], aliases: Mapping[str, str], access: str) -> K
         lanes=lanes,
         access=access,
     )
+
+
+def _base(kind: Sequence[Token]) -> str:
+    """A parameter's type without qualifiers and pointers."""
+    words = [t for t in _top_level(kind, inside=True) if t.text not in (*_QUALIFIERS, *_ELABORATED)]
+    return joined(_until_sign(words))
 
 
 def _pointee(signs: list[str], arrays: int) -> list[str]:
@@ -233,16 +217,22 @@ def _declared_name(tokens: list[Token]) -> tuple[int | None, int]:
         if tokens[n].text == "(" and tokens[n + 1].text in ("*", "&"):
             named = next((m for m in range(n + 1, len(tokens)) if tokens[m].kind == "name"), None)
             return named, 0
-    end, arrays = len(tokens), 0
-    while end > 0 and tokens[end - 1].text == "]":
-        end = max((n for n in range(end) if tokens[n].text == "["), default=0)
-        arrays += 1
+    end, arrays = _without_extents(tokens)
     if end < 1 or tokens[end - 1].kind != "name" or tokens[end - 1].text in _TYPE_WORDS:
         return None, arrays
     before = [t.text for t in tokens[: end - 1] if t.text not in (*_QUALIFIERS, *_ELABORATED)]
     if not before or before[-1] == "::":
         return None, arrays
     return end - 1, arrays
+
+
+def _without_extents(tokens: Sequence[Token]) -> tuple[int, int]:
+    """Index behind a declarator without its array extents, and their number."""
+    end, arrays = len(tokens), 0
+    while end > 0 and tokens[end - 1].text == "]":
+        end = max((n for n in range(end) if tokens[n].text == "["), default=0)
+        arrays += 1
+    return end, arrays
 
 
 def _template_parameter(tokens: Sequence[Token]) -> TemplateParameter:

@@ -22,10 +22,10 @@ class DeviceVariable:
     type_text: str
     """Without qualifiers."""
     extents: tuple[str, ...]
-    """As they are written; empty for what is no array."""
+    """Extents of an array as written; empty for other variables."""
     is_constant: bool
     has_value: bool
-    """It has an initialiser."""
+    """True for a variable with an initialiser."""
 
 
 def device_variables(source: str) -> list[DeviceVariable]:

@@ -46,7 +46,7 @@ class Declaration:
 
 
 @dataclass
-class _Reader:
+class _DeclarationReader:
     tokens: Tokens
     found: list[Declaration] = field(default_factory=list)
     scopes: list[str] = field(default_factory=list)
@@ -58,7 +58,7 @@ class _Reader:
     saved: list[int] = field(default_factory=list)
     """Depths at the conditionals inside of the current declaration."""
     places: list[int] = field(default_factory=list)
-    """Where each conditional around begins."""
+    """Offsets at which the conditionals around begin."""
 
     def read(self) -> list[Declaration]:
         items = self.tokens.items
@@ -138,7 +138,7 @@ class _Reader:
 
 def declarations(text: str) -> list[Declaration]:
     """All declarations of a file, in order, those of every preprocessor branch."""
-    return _Reader(tokenise(text)).read()
+    return _DeclarationReader(tokenise(text)).read()
 
 
 def taken(text: str, names: Collection[str]) -> str:

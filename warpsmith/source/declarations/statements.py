@@ -45,11 +45,11 @@ class Item:
     is_word: bool = False
     is_string: bool = False
     start: int = 0
-    """Of parentheses: index of the first token inside."""
+    """Index of the first token inside of parentheses."""
     end: int = 0
-    """Of parentheses: index behind the last token inside."""
+    """Index behind the last token inside of parentheses."""
     declarator: str = ""
-    """Of parentheses: the only word inside, if a declarator could be written so."""
+    """Only word inside of parentheses, if a declarator could be written so; else empty."""
 
 
 @dataclass(frozen=True, slots=True)

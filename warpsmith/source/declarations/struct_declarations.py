@@ -14,7 +14,7 @@ from warpsmith.source.declarations.argument_lists import (
 from warpsmith.source.declarations.named_constants import find_constants, integer_value
 from warpsmith.source.declarations.type_names import type_aliases
 from warpsmith.source.lexing.brackets import joined, split_commas
-from warpsmith.source.lexing.scopes import EXTERN_C, Scope, scopes
+from warpsmith.source.lexing.scopes import Scope, namespaces, scopes
 from warpsmith.source.lexing.tokens import Token, Tokens, tokenise
 
 _NO_MEMBER = frozenset(
@@ -25,7 +25,7 @@ _ACCESS = frozenset(("public", "private", "protected"))
 
 @dataclass(frozen=True)
 class Member:
-    """One data member of a struct."""
+    """A data member of a struct."""
 
     declared: KernelArgument
     """Name and type, read like an argument of a kernel."""
@@ -35,7 +35,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Struct:
-    """One struct of a source."""
+    """A struct of a source, with its members as far as they are read."""
 
     name: str
     """Name with its namespaces."""
@@ -120,28 +120,47 @@ def _definition(tokens: Tokens, at: int, scope: Scope, aliases: Mapping[str, str
     header, align, packed = _without_attributes([items[n] for n in tokens.forward(at + 1) if n < opening])
     if any(t.text == "(" for t in header):
         return None  # a function that returns one
-    before = list(takewhile(lambda n: items[n].text not in (";", "{", "}"), tokens.backward(at)))[::-1]
-    words = [items[n] for n in before]
+    before = takewhile(lambda n: items[n].text not in (";", "{", "}"), tokens.backward(at))
+    words = [items[n] for n in before][::-1]
     colon = next((n for n, t in enumerate(header) if t.text == ":"), len(header))
-    names = [t.text for t in header[:colon] if t.kind == "name" and t.text != "final"]
     body, end = _braced(tokens, opening)
-    if words and words[0].text == "typedef":
-        names = [t.text for t in items[end + 1 : end + 2] if t.kind == "name"]
-    if not names:
+    name = _name_of(words, header[:colon], items[end + 1 : end + 2])
+    if not name:
         return None
-    spaces = [s for s in scope if s is not None and s != EXTERN_C]
-    bases = tuple(
-        joined([t for t in base if t.text not in (*_ACCESS, "virtual")])
-        for base in split_commas(header[colon + 1 :])
-    )
     template = split_template(words)[0]
-    own = {name: kind for name, kind in aliases.items() if name not in {p.name for p in template}}
+    own = {n: kind for n, kind in aliases.items() if n not in {p.name for p in template}}
     members, unread = _members(body, tokens.macros, own)
-    private = any(t.text in ("private", "protected") for t in body)
-    private |= items[at].text == "class" and bool(body) and body[0].text != "public"
     unread = unread or ("the attribute packed" if packed else "")
-    inner = dict(type_aliases(tuple(body)))
-    return Struct("::".join([*spaces, names[-1]]), template, bases, members, inner, unread, private, align)
+    return Struct(
+        name="::".join([*namespaces(scope), name]),
+        template=template,
+        bases=_bases(header[colon + 1 :]),
+        members=members,
+        aliases=dict(type_aliases(tuple(body))),
+        unread=unread,
+        has_private=_has_private(items[at].text, body),
+        align=align,
+    )
+
+
+def _name_of(before: Sequence[Token], header: Sequence[Token], after: Sequence[Token]) -> str:
+    """The name in a struct's header, or behind the body of a `typedef`; empty without one."""
+    if before and before[0].text == "typedef":
+        names = [t.text for t in after if t.kind == "name"]
+    else:
+        names = [t.text for t in header if t.kind == "name" and t.text != "final"]
+    return names[-1] if names else ""
+
+
+def _bases(listed: Sequence[Token]) -> tuple[str, ...]:
+    kept = ([t for t in base if t.text not in (*_ACCESS, "virtual")] for base in split_commas(listed))
+    return tuple(map(joined, kept))
+
+
+def _has_private(keyword: str, body: Sequence[Token]) -> bool:
+    if any(t.text in ("private", "protected") for t in body):
+        return True
+    return keyword == "class" and bool(body) and body[0].text != "public"
 
 
 def _opening(tokens: Tokens, at: int) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from warpsmith.source.lexing.brackets import joined
-from warpsmith.source.lexing.scopes import EXTERN_C, scopes
+from warpsmith.source.lexing.scopes import namespaces, scopes
 from warpsmith.source.lexing.tokens import Token, tokenise
 
 
@@ -16,8 +16,7 @@ def enumerations(text: str) -> dict[str, str]:
         if tokens.items[at].text == "enum" and None not in scope:
             words = [t for t in tokens.items[at + 1 : at + 3] if t.text not in ("class", "struct")]
             if words and words[0].kind == "name":
-                spaces = [s for s in scope if s is not None and s != EXTERN_C]
-                found.setdefault(words[0].text, "::".join([*spaces, words[0].text]))
+                found.setdefault(words[0].text, "::".join([*namespaces(scope), words[0].text]))
     return found
 
 

@@ -39,7 +39,7 @@ class _Name:
 
 
 @dataclass
-class _Chain:
+class _Concatenation:
     """Operands of one concatenation; a name is kept as such until its text is known."""
 
     parts: list[str | _Name] = field(default_factory=list)
@@ -55,7 +55,7 @@ def host_strings(text: str) -> tuple[HostString, ...]:
     Literals that follow one another are joined as a compiler does. Names that `+` joins to a literal, or to
     each other in an assignment, stand for the text that the file assigns to them.
     """
-    reader = _Reader(text)
+    reader = _ConcatenationReader(text)
     reader.read()
     texts = _Texts(reader.named)
     found = []
@@ -88,7 +88,7 @@ def only_literals(text: str) -> HostString | None:
 class _Texts:
     """Texts of names; all of them together, and what is made of them, have a limit."""
 
-    def __init__(self, named: Mapping[str, _Chain]) -> None:
+    def __init__(self, named: Mapping[str, _Concatenation]) -> None:
         self._named = named
         self._known: dict[str, str] = {}
         self._left = _MAX_CHARACTERS
@@ -120,19 +120,19 @@ def _value(match: "re.Match[str]") -> str | None:
         return str(written)
 
 
-class _Reader:
+class _ConcatenationReader:
     """Splits a file into chains of operands, and knows which name each is assigned to."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.chains: list[_Chain] = []
-        self.named: dict[str, _Chain] = {}
-        self._chain = _Chain()
+        self.chains: list[_Concatenation] = []
+        self.named: dict[str, _Concatenation] = {}
+        self._chain = _Concatenation()
         self._target = ""
         self._adds = False
         self._last_name = ""
         self._joins = False
-        """Whether a `+` waits for its second operand."""
+        """True while a `+` waits for its second operand."""
         self._after = ""
         """Kind of the operand just before: `literal`, `name`, or empty."""
 
@@ -191,7 +191,7 @@ class _Reader:
         self._target, self._adds = name, adds
 
     def _end_chain(self) -> None:
-        chain, self._chain = self._chain, _Chain()
+        chain, self._chain = self._chain, _Concatenation()
         self._after, self._joins = "", False
         if not chain.parts or (not chain.line and not self._target):
             return
@@ -202,7 +202,7 @@ class _Reader:
             known = earlier.parts if earlier else []
             self.named.setdefault(self._target, chain)
             if self._adds:
-                self.named[self._target] = _Chain([*known, *chain.parts], chain.line, chain.first)
+                self.named[self._target] = _Concatenation([*known, *chain.parts], chain.line, chain.first)
             self._target = ""
 
     def _end_statement(self) -> None:

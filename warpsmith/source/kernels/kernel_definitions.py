@@ -15,7 +15,7 @@ from warpsmith.source.declarations.argument_lists import (
 )
 from warpsmith.source.declarations.type_names import type_aliases
 from warpsmith.source.kernels.kernel_headers import is_extern_c, launch_bounds, parameter_list
-from warpsmith.source.lexing.scopes import EXTERN_C, scopes
+from warpsmith.source.lexing.scopes import EXTERN_C, Scope, namespaces, scopes
 from warpsmith.source.lexing.tokens import Tokens, tokenise
 from warpsmith.source.macros.macro_words import defined_words, marker_words, stands_for
 
@@ -47,7 +47,7 @@ class Dialect(StrEnum):
 
 @dataclass(frozen=True)
 class KernelDefinition:
-    """One kernel with its body."""
+    """A kernel of a source, with its body."""
 
     name: str
     namespaces: tuple[str, ...]
@@ -84,10 +84,10 @@ def find_kernels(
         defines: macros given to the compiler; names of types may depend on them.
         headers: texts of headers whose macros introduce or name kernels too.
     """
-    return tuple(_Reader(tokenise(text, defines), dialect, headers).kernels())
+    return tuple(_KernelReader(tokenise(text, defines), dialect, headers).kernels())
 
 
-class _Reader:
+class _KernelReader:
     def __init__(self, tokens: Tokens, dialect: Dialect, headers: Sequence[str]) -> None:
         self._tokens = tokens
         self._items = tokens.items
@@ -100,11 +100,11 @@ class _Reader:
     def kernels(self) -> Iterator[KernelDefinition]:
         for at, scope in scopes(self._tokens):
             if self._items[at].text in self._markers:
-                found = self._definition(at, tuple(s for s in scope if s is not None))
+                found = self._definition(at, scope)
                 if found is not None:
                     yield found
 
-    def _definition(self, marker: int, scope: tuple[str, ...]) -> KernelDefinition | None:
+    def _definition(self, marker: int, scope: Scope) -> KernelDefinition | None:
         after = self._header_after(marker)
         if after is None:
             return None
@@ -120,7 +120,7 @@ class _Reader:
         aliases = {n: kind for n, kind in self._aliases.items() if n not in own}
         return KernelDefinition(
             name=stands_for(name.text, self._words),
-            namespaces=tuple(s for s in scope if s != EXTERN_C),
+            namespaces=namespaces(scope),
             template=template,
             specialisation=special,
             arguments=read_arguments(header[opening + 1 : closing], self._tokens.macros, aliases),

@@ -1,37 +1,26 @@
 """The parts of a function's header: name, argument list, attributes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from warpsmith.source.lexing.brackets import closing, joined
 from warpsmith.source.lexing.tokens import Token
 
 _NOT_NAMES = frozenset(
-    (
-        "__launch_bounds__",
-        "__attribute__",
-        "__attribute",
-        "__cluster_dims__",
-        "__maxnreg__",
-        "__block_size__",
-        "__annotate__",
-        "__declspec",
-        "alignas",
-        "__align__",
-        "noexcept",
-        "requires",
-        "decltype",
-        "asm",
-        "__asm__",
-        "explicit",
-        "throw",
-    )
+    "__launch_bounds__ __attribute__ __attribute __cluster_dims__ __maxnreg__ __block_size__ "  # noqa: SIM905
+    "__annotate__ __declspec alignas __align__ noexcept requires decltype asm __asm__ explicit throw".split()
 )
 
 
 def parameter_list(header: Sequence[Token]) -> tuple[int, str, int, int] | None:
     """Index of the name, its specialisation, and the indices of the argument parentheses."""
-    calls: list[tuple[int, str, int, int]] = []
+    calls = list(_calls(header))
+    named = [c for c in calls if not header[c[0]].text.isupper()] or calls
+    return named[-1] if named else None
+
+
+def _calls(header: Sequence[Token]) -> Iterator[tuple[int, str, int, int]]:
+    """Names of a header that parentheses follow, each as `parameter_list` returns it."""
     at = 0
     while at < len(header):
         special, before = "", at
@@ -44,10 +33,8 @@ def parameter_list(header: Sequence[Token]) -> tuple[int, str, int, int] | None:
         end = closing(header, at)
         name = header[before - 1] if before else header[at]
         if header[at].text == "(" and name.kind == "name" and name.text not in _NOT_NAMES:
-            calls.append((before - 1, special, at, end))
+            yield before - 1, special, at, end
         at = end + 1
-    named = [c for c in calls if not header[c[0]].text.isupper()] or calls
-    return named[-1] if named else None
 
 
 def launch_bounds(header: Sequence[Token]) -> str:

@@ -99,7 +99,7 @@ def _access(before: str, after: str) -> str:
 
 
 def _around(before: str, after: str) -> tuple[str, str, bool]:
-    """What stands around the outermost part of an element: `(x[i]).field[k]`; and whether it is a field."""
+    """Text before and after the outermost part of an element, `(x[i]).field[k]`; True if it is a field."""
     has_field = False
     while True:
         member = re.match(r"(?:\.|->)\s*\w+\s*", after)

@@ -41,7 +41,7 @@ def holds(keyword: str, condition: str, macros: Mapping[str, str]) -> bool:
 
 
 def decided(condition: str, value_of: Callable[[str], int | None]) -> bool | None:
-    """Whether a condition holds if only some of its names have known values; None if these leave it open."""
+    """Truth of a condition if only some of its names have known values; None if these leave it open."""
     text = re.sub(r"!(?!=)", " not ", condition.replace("&&", " and ").replace("||", " or "))
     text = with_plain_integers(text)
     try:

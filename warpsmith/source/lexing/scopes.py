@@ -23,12 +23,7 @@ def scopes(tokens: Tokens) -> Iterator[tuple[int, Scope]]:
     recent: list[Token] = []
     for at, token in enumerate(tokens.items):
         if token.kind == "directive":
-            if token.text in ("if", "ifdef", "ifndef"):
-                saved.append(list(scope))
-            elif token.text in ("elif", "else") and saved:
-                scope = list(saved[-1])
-            elif token.text == "endif" and saved:
-                saved.pop()
+            scope = _in_branch(token.text, scope, saved)
         elif token.text == "{":
             scope.append(_opened(recent))
         elif token.text == "}" and scope:
@@ -39,6 +34,22 @@ def scopes(tokens: Tokens) -> Iterator[tuple[int, Scope]]:
             recent.append(token)
         if token.kind in ("name", "directive"):
             yield at, tuple(name for names in scope for name in names)
+
+
+def _in_branch(keyword: str, scope: list[Scope], saved: list[list[Scope]]) -> list[Scope]:
+    """The scope behind a preprocessor line; `saved` holds the scopes in front of the conditionals around."""
+    if keyword in ("if", "ifdef", "ifndef"):
+        saved.append(list(scope))
+    elif keyword in ("elif", "else") and saved:
+        return list(saved[-1])
+    elif keyword == "endif" and saved:
+        saved.pop()
+    return scope
+
+
+def namespaces(scope: Scope) -> tuple[str, ...]:
+    """The named scopes around, without `extern "C"` and the braces of functions and types."""
+    return tuple(s for s in scope if s is not None and s != EXTERN_C)
 
 
 def _opened(before: list[Token]) -> Scope:

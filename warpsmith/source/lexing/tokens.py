@@ -18,7 +18,7 @@ _HIDDEN = re.compile(
     |(?P<text>(?P<quote>["'])(?:\\.|(?!(?P=quote))[^\\\n])*+(?P<end>(?P=quote))?+)""",
     re.X | re.S,
 )
-"""What hides code. A string or comment without an end goes on to where it could end at the latest: each
+"""Text that hides code. A string or comment without an end goes on to where it could end at the latest: each
 character is looked at once."""
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w*)((?:\\\r?\n|[^\n])*)", re.M)
 _TOKEN = re.compile(
@@ -55,7 +55,7 @@ def comments_blanked(text: str) -> str:
 
 @dataclass(frozen=True)
 class Token:
-    """One word or sign; a preprocessor line is one token of kind `directive`."""
+    """A word or sign; a preprocessor line is one token of kind `directive`."""
 
     kind: str
     text: str
@@ -114,7 +114,7 @@ class Tokens:
         return found
 
     def are_taken(self, at: int) -> bool:
-        """Whether every branch around a token is taken."""
+        """True if every branch around a token is taken."""
         for group in set(self.groups.values()):
             before = [line for line in group if line < at]
             if before and at < group[-1] and before[-1] not in self.taken:

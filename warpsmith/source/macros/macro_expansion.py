@@ -1,4 +1,4 @@
-"""What the preprocessor makes of a macro's use."""
+"""Uses of macros replaced by the text that the preprocessor makes of them."""
 
 import re
 from collections import deque
@@ -39,9 +39,9 @@ class Macro:
     """A macro's definition."""
 
     parameters: tuple[str, ...] | None
-    """None for a macro without a list of parameters."""
+    """Names of the parameters; None for a macro without a list of parameters."""
     body: str
-    """One line without comments."""
+    """Replacement text, on one line and without comments."""
 
     @property
     def words(self) -> frozenset[str]:
@@ -136,17 +136,22 @@ class Expander:
             if token.kind != "name":
                 continue
             called = shown[n + 1].text == "(" if n + 1 < len(shown) else False
-            if token.text in self._macros and (token.text in token.hidden or called):
-                raise Stuck
-            if token.text in self._kept and (token.hidden & reached({token.text}, self._words_of)):
-                raise Stuck
-            macro = self._kept.get(token.text)
-            if token.text in self._kept and called and (macro is None or macro.parameters is not None):
+            if self._has_to_stay(token, called=called):
                 raise Stuck
         text = _joined(made).strip()
         if len(text) > MOST_CHARACTERS:
             raise Stuck
         return text
+
+    def _has_to_stay(self, token: _MacroToken, *, called: bool) -> bool:
+        """True for a name that would be read otherwise in the replaced text than in the preprocessor's."""
+        if token.text in self._macros:
+            return called or token.text in token.hidden
+        if token.text not in self._kept:
+            return False
+        macro = self._kept[token.text]
+        is_called = called and (macro is None or macro.parameters is not None)
+        return is_called or not token.hidden.isdisjoint(reached({token.text}, self._words_of))
 
     def _words_of(self, name: str) -> frozenset[str]:
         macro = self._kept.get(name) or self._macros.get(name)
@@ -206,7 +211,7 @@ class Expander:
         return [_MacroToken(t.kind, t.text, t.hidden | hidden) for t in out]
 
     def _operand(self, token: _MacroToken, given: Mapping[str, list[_MacroToken]]) -> list[_MacroToken]:
-        """What stands beside `##`, which is not replaced beforehand.
+        """Operand of `##`, which is not replaced beforehand.
 
         A name that the preprocessor would have replaced in an outer macro, but that stays here, says nothing.
         """

@@ -1,4 +1,4 @@
-"""What macros make of single words: words that introduce kernels, and names."""
+"""Macros that stand for single words: words that introduce kernels, and names."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -10,21 +10,8 @@ _COMMENT = re.compile(r"//.*|/\*.*?(?:\*/|$)")
 _ATTRIBUTE = re.compile(r"__attribute__\s*\(\(.*\)\)|__launch_bounds__\s*\([^()]*\)")
 _FUNCTION = re.compile(r"(?:^|[;}])\s*((?:[A-Za-z_]\w*\s+){1,6})void\s+([A-Za-z_]\w*)\s*\(", re.M)
 _OF_LANGUAGE = frozenset(
-    (
-        *(
-            "static",
-            "inline",
-            "extern",
-            "const",
-            "volatile",
-            "constexpr",
-            "virtual",
-            "typedef",
-            "else",
-            "return",
-        ),
-        *("__inline", "__inline__", "__forceinline__", "__noinline__", "__device__", "__host__", "__global"),
-    )
+    "static inline extern const volatile constexpr virtual typedef else return "  # noqa: SIM905
+    "__inline __inline__ __forceinline__ __noinline__ __device__ __host__ __global".split()
 )
 _LIKE_KERNEL = re.compile(r"kernel|global|entry", re.I)
 _BRACKET = re.compile(r"[()]")

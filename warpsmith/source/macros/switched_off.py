@@ -21,7 +21,7 @@ class Switch:
     """A conditional that leaves code out."""
 
     condition: str
-    """As it is written: `#if BOX == 2`; for an `#else`, the first line of its group and `... #else`."""
+    """The line as written: `#if BOX == 2`; for an `#else`, the first line of its group and `... #else`."""
     line: int
     """Line of the condition, from 1."""
     defines: Mapping[str, str] | None
@@ -33,7 +33,7 @@ class Switch:
         return " ".join(f"-D{name}={value}" for name, value in (self.defines or {}).items())
 
     def words(self, name: str, first_line: int = 1) -> str:
-        """What leaves a kernel out and what puts it in.
+        """Sentence that names the condition that leaves a kernel out, and the options that put it in.
 
         Args:
             name: the kernel's name.
@@ -57,8 +57,7 @@ def switched_off(
         defines: macros given to the compiler.
         headers: texts of headers that may define more.
     """
-    whole = tokenise(text)
-    tokens = Tokens(text, tuple(t for t in whole.items if t.kind == "directive"), whole.macros)
+    tokens = _lines_of(text)
     around = list(_around(tokens, line))
     known = {**defined_words(headers), **defines}
     if _are_taken(tokens, around, defines) or _are_taken(tokens, around, known):
@@ -72,10 +71,21 @@ def switched_off(
         return None
     taken = followed(tokens.items, known, {})[1]
     at = next(at for at in around if at not in taken)
-    opening = tokens.groups[at][0] if tokens.items[at].text == "else" else at
-    token = tokens.items[opening]
-    condition = f"#{token.text} {token.rest}" + ("" if opening == at else " ... #else")
-    return Switch(condition, text.count("\n", 0, token.start) + 1, more)
+    return Switch(*_written(tokens, at), more)
+
+
+def _written(tokens: Tokens, at: int) -> tuple[str, int]:
+    """A conditional line as a reader of the source is told of it, and the line's number."""
+    is_else = tokens.items[at].text == "else"
+    token = tokens.items[tokens.groups[at][0] if is_else else at]
+    condition = f"#{token.text} {token.rest}" + (" ... #else" if is_else else "")
+    return condition, tokens.text.count("\n", 0, token.start) + 1
+
+
+def _lines_of(text: str) -> Tokens:
+    """The preprocessor lines of a text, with its macros."""
+    whole = tokenise(text)
+    return Tokens(text, tuple(t for t in whole.items if t.kind == "directive"), whole.macros)
 
 
 def avoiding_error(
@@ -87,8 +97,7 @@ def avoiding_error(
         line: of the directive, from 1.
         defines, headers: see `switched_off`.
     """
-    whole = tokenise(text)
-    tokens = Tokens(text, tuple(t for t in whole.items if t.kind == "directive"), whole.macros)
+    tokens = _lines_of(text)
     around = list(_around(tokens, line))
     if not around:
         return {}

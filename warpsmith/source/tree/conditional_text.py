@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 from warpsmith.source.lexing.conditionals import decided
 from warpsmith.source.lexing.tokens import Directive, directives
 
-_OPENING = ("if", "ifdef", "ifndef")
+OPENING = ("if", "ifdef", "ifndef")
 _DEFINED = re.compile(r"\bdefined\b\s*(?:\(\s*(\w+)\s*\)|(\w+))")
 _NOT_FIRST = re.compile(r"!\s*\w+\s*[-+*%=<>!]")
 """A form that Python's `not` reads otherwise than C's `!`."""
@@ -18,8 +19,8 @@ class Unbalanced(Exception):
 
 
 @dataclass
-class Known:
-    """What is known of macros at a place of the text.
+class KnownMacros:
+    """Values and presence of macros at a place of the text, as far as they are known.
 
     Args:
         values: whole numbers of macros.
@@ -34,7 +35,7 @@ class Known:
     """Names that a branch defines of which nobody knows whether it is taken."""
 
     def holds(self, directive: Directive) -> bool | None:
-        """Whether the branch of an `#if`, `#elif`, `#ifdef` or `#ifndef` is taken; None: not known."""
+        """True if the branch of an `#if`, `#elif`, `#ifdef` or `#ifndef` is taken; None: not known."""
         if directive.keyword in ("ifdef", "ifndef"):
             there = self._is_defined(directive.rest)
             return None if there is None else there == (directive.keyword == "ifdef")
@@ -51,26 +52,22 @@ class Known:
         text = _DEFINED.sub(answer, condition)
         return None if open_question else decided(text, self.values.get)
 
-    def learn(self, directive: Directive) -> None:
-        """Follow a `#define` or `#undef` that is certainly reached."""
+    def follow(self, directive: Directive, *, is_certain: bool) -> None:
+        """Follow a `#define` or `#undef`; one that may be reached or not leaves its name unsure."""
         found = re.match(r"(\w+)(?:\s+(.*))?$|(\w+)", directive.rest)
         if directive.keyword not in ("define", "undef") or found is None:
             return
-        name = found.group(1) or found.group(3)
+        name, value = found.group(1) or found.group(3), found.group(2) or ""
         self.values.pop(name, None)
+        if not is_certain:
+            self.unsure.add(name)
+            return
         self.unsure.discard(name)
         self.present.discard(name)
         if directive.keyword == "define":
             self.present.add(name)
-            if re.fullmatch(r"\d+", found.group(2) or "") and str(int(found.group(2))) == found.group(2):
-                self.values[name] = int(found.group(2))
-
-    def doubt(self, directive: Directive) -> None:
-        """Follow a `#define` or `#undef` that may be reached or not."""
-        found = re.match(r"\w+", directive.rest)
-        if directive.keyword in ("define", "undef") and found is not None:
-            self.values.pop(found.group(), None)
-            self.unsure.add(found.group())
+            if re.fullmatch(r"\d+", value) and str(int(value)) == value:
+                self.values[name] = int(value)
 
     def _is_defined(self, name: str) -> bool | None:
         if name in self.unsure:
@@ -79,15 +76,35 @@ class Known:
 
 
 @dataclass
-class _Group:
+class ConditionalGroup:
     """A conditional that is being read."""
 
-    kept: bool
-    """Whether a condition was open, so that the conditional itself stays."""
+    is_open: bool
+    """True if a condition so far was not decided."""
     over: bool
-    """Whether a branch was certainly taken."""
+    """True if a branch was certainly taken."""
     live: bool
-    """Whether the present branch may be taken."""
+    """True if the present branch may be taken."""
+
+    @classmethod
+    def opened(cls, directive: Directive, known: KnownMacros, *, is_live: bool) -> Self:
+        """The group that an `#if`, `#ifdef` or `#ifndef` opens.
+
+        Args:
+            is_live: False inside of a branch that is not taken.
+        """
+        taken = known.holds(directive) if is_live else False
+        return cls(taken is None, taken is True or not is_live, taken is not False)
+
+    def enter(self, directive: Directive, known: KnownMacros, *, is_live: bool) -> bool | None:
+        """Go on to the branch of an `#elif` or `#else`; None if nobody knows whether it is taken."""
+        if self.over or not is_live:
+            self.live = False
+            return False
+        taken = True if directive.keyword == "else" else known.holds(directive)
+        self.live, self.over = taken is not False, taken is True
+        self.is_open |= taken is None
+        return taken
 
 
 def resolved(text: str, values: Mapping[str, int], present: set[str], ours: Callable[[str], bool]) -> str:
@@ -96,26 +113,29 @@ def resolved(text: str, values: Mapping[str, int], present: set[str], ours: Call
     Raises:
         Unbalanced: a conditional lacks its `#if` or its `#endif`.
     """
-    known = Known(dict(values), set(present), ours)
+    known = KnownMacros(dict(values), set(present), ours)
     return "".join(_parts(text, known))
 
 
-def _parts(text: str, known: Known) -> Iterator[str]:
-    groups: list[_Group] = []
+def _parts(text: str, known: KnownMacros) -> Iterator[str]:
+    groups: list[ConditionalGroup] = []
     begin = 0
     for directive in directives(text):
-        if all(g.live for g in groups):
+        is_live = all(g.live for g in groups)
+        if is_live:
             yield text[begin : directive.start]
         begin = directive.start
-        if directive.keyword in _OPENING:
-            yield from _opened(groups, directive, known)
+        if directive.keyword in OPENING:
+            groups.append(group := ConditionalGroup.opened(directive, known, is_live=is_live))
+            if group.is_open:
+                yield directive.text + "\n"
         elif directive.keyword in ("elif", "else"):
             yield from _next(groups, directive, known)
         elif directive.keyword == "endif":
             yield from _closed(groups, directive)
         else:
-            if all(g.live for g in groups):
-                (known.doubt if any(g.kept for g in groups) else known.learn)(directive)
+            if is_live:
+                known.follow(directive, is_certain=not any(g.is_open for g in groups))
             continue
         begin = min(directive.end + 1, len(text))
     if groups:
@@ -123,34 +143,19 @@ def _parts(text: str, known: Known) -> Iterator[str]:
     yield text[begin:]
 
 
-def _opened(groups: list[_Group], directive: Directive, known: Known) -> Iterator[str]:
-    if not all(g.live for g in groups):
-        groups.append(_Group(kept=False, over=True, live=False))
-        return
-    taken = known.holds(directive)
-    groups.append(_Group(kept=taken is None, over=taken is True, live=taken is not False))
-    if taken is None:
-        yield directive.text + "\n"
-
-
-def _next(groups: list[_Group], directive: Directive, known: Known) -> Iterator[str]:
+def _next(groups: list[ConditionalGroup], directive: Directive, known: KnownMacros) -> Iterator[str]:
     if not groups:
         raise Unbalanced(f"#{directive.keyword} without #if")
-    group, around = groups[-1], all(g.live for g in groups[:-1])
-    if group.over or not around:
-        group.live = False
-        return
-    taken = True if directive.keyword == "else" else known.holds(directive)
-    group.live, group.over = taken is not False, taken is True
+    was_open = groups[-1].is_open
+    taken = groups[-1].enter(directive, known, is_live=all(g.live for g in groups[:-1]))
     if taken is None:
-        yield directive.text.replace("elif", "elif" if group.kept else "if", 1) + "\n"
-        group.kept = True
-    elif taken and group.kept:
+        yield directive.text.replace("elif", "elif" if was_open else "if", 1) + "\n"
+    elif taken and was_open:
         yield "#else\n"
 
 
-def _closed(groups: list[_Group], directive: Directive) -> Iterator[str]:
+def _closed(groups: list[ConditionalGroup], directive: Directive) -> Iterator[str]:
     if not groups:
         raise Unbalanced("#endif without #if")
-    if groups.pop().kept and all(g.live for g in groups):
+    if groups.pop().is_open and all(g.live for g in groups):
         yield directive.text + "\n"

@@ -49,7 +49,7 @@ def _stated(source: Source, node: Node, taken: bool) -> str:
 
 
 def _taken(source: Source, node: Node) -> bool | None:
-    """What the condition is, if the entry says so."""
+    """Value of an `if constexpr` condition, if the entry decides it; None if not."""
     condition = node.child_by_field_name("condition")
     if condition is None or not re.match(r"if\s+constexpr\b", source.of(node)):
         return None

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from warpsmith.source.lexing.conditionals import decided, given_macros
+from warpsmith.source.lexing.tokens import directives
+from warpsmith.source.tree.conditional_text import OPENING
 from warpsmith.source.tree.syntax_tree import Edit, apply_edits
 
 _FOREIGN = re.compile(r"\w*(?:ROCM|HIP|MUSA|AMDGCN|AMDGPU)\w*|__gfx\w+__")
@@ -12,14 +13,8 @@ _FOREIGN = re.compile(r"\w*(?:ROCM|HIP|MUSA|AMDGCN|AMDGPU)\w*|__gfx\w+__")
 _OLDEST = 500
 """`__CUDA_ARCH__` of the oldest device for which CUDA 12 compiles."""
 _ARCHITECTURE = re.compile(r"\b__CUDA_ARCH__\s*(>=|<)\s*(\d+)\b")
-_DIRECTIVE = re.compile(r"(?m)^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b((?:[^\n]*\\\n)*[^\n]*)$")
-
-
-@dataclass
-class _Chain:
-    """`#if` to `#endif`: of each directive the first byte, the end, the word and the condition."""
-
-    branches: list[tuple[int, int, str, str]] = field(default_factory=list)
+_Branch = tuple[int, int, str, str]
+"""Line of a conditional: its first byte, its end, its word and its condition."""
 
 
 def without_foreign_platforms(text: str, options: Sequence[str], library: Sequence[str]) -> str:
@@ -33,24 +28,25 @@ def without_foreign_platforms(text: str, options: Sequence[str], library: Sequen
     foreign = any(name not in defined for name in _FOREIGN.findall(text))
     if not foreign and not _ARCHITECTURE.search(text):
         return text
-    open_chains: list[_Chain] = []
+    open_chains: list[list[_Branch]] = []
     edits: list[Edit] = []
-    for found in _DIRECTIVE.finditer(text):
-        word, condition = found.group(1), re.sub(r"//.*|/\*.*?\*/|\\\n", " ", found.group(2)).strip()
-        if word in ("if", "ifdef", "ifndef"):
-            open_chains.append(_Chain())
+    for line in directives(text):
+        if line.keyword not in (*OPENING, "elif", "else", "endif"):
+            continue
+        if line.keyword in OPENING:
+            open_chains.append([])
         if not open_chains:
             return text
-        start, end = (len(text[:at].encode()) for at in found.span())
-        open_chains[-1].branches.append((start, end, word, condition))
-        if word == "endif":
+        start, end = (len(text[:at].encode()) for at in (line.start, line.end))
+        open_chains[-1].append((start, end, line.keyword, line.rest))
+        if line.keyword == "endif":
             edits += _edits(open_chains.pop(), frozenset(defined))
     return text if open_chains else apply_edits(text, _outermost(text, edits))
 
 
-def _edits(chain: _Chain, defined: frozenset[str]) -> list[Edit]:
+def _edits(chain: list[_Branch], defined: frozenset[str]) -> list[Edit]:
     """Ranges of a chain to leave out; none where its first conditions are open."""
-    *branches, (last, end, _, _) = chain.branches
+    *branches, (last, end, _, _) = chain
     starts = [start for start, *_ in branches[1:]] + [last]
     gone: list[Edit] = []
     for (start, body, word, condition), following in zip(branches, starts, strict=True):
@@ -75,7 +71,7 @@ def _outermost(text: str, edits: list[Edit]) -> list[Edit]:
 
 
 def _holds(word: str, condition: str, defined: frozenset[str]) -> bool | None:
-    """Whether a branch is taken; None if foreign macros and the oldest device do not say it alone."""
+    """True if a branch is taken; None if foreign macros and the oldest device do not say it alone."""
     if word in ("ifdef", "ifndef"):
         absent = _is_absent(condition, defined)
         return (word == "ifndef") if absent else None

@@ -10,7 +10,7 @@ from warpsmith.source.lexing.tokens import blank, directives, tokenise
 from warpsmith.source.tree.conditional_text import Unbalanced, resolved
 
 OURS = "WS_"
-"""How the names of our own macros begin."""
+"""Beginning of the names of our own macros."""
 MAX_LINES = 4000
 """Longer sources keep their indentation: lines are compared with those of the user."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -78,7 +78,7 @@ def _uses(text: str, name: str) -> bool:
 
 
 def _reading(text: str, names: dict[str, str]) -> list[str]:
-    """What a compiler reads: the words and signs, the directives that are not decided, our macros in use."""
+    """Program as a compiler reads it: words, signs, directives that are not decided, our macros in use."""
     reached = _without_unused(_chosen(text, names))
     return [
         f"#{t.text} {t.rest}" if t.kind == "directive" else reached[t.start : t.start + len(t.text)]
@@ -87,7 +87,7 @@ def _reading(text: str, names: dict[str, str]) -> list[str]:
 
 
 def _words(text: str, names: dict[str, str]) -> list[list[str]]:
-    """The same by the other reader of conditionals, with macros that nobody knows undefined, and with 1."""
+    """Program by the other reader of conditionals, once with unknown macros undefined, once with them 1."""
     open_names = {
         word
         for d in directives(_chosen(text, names))

@@ -107,7 +107,7 @@ class Variable:
     type_text: str
     """Type without qualifiers and address spaces."""
     kind: str
-    """The same, or the type of numbers that it is another name for."""
+    """`type_text`, or the type of numbers that it is another name for."""
     declaration: Node
     declarator: Node
     init: Node | None
@@ -368,11 +368,7 @@ class Source:
         return found
 
     def _declared(self, node: Node) -> Iterator[Variable]:
-        if node.type != "declaration" and (
-            node.parent is None
-            or node.parent.parent is None
-            or node.parent.parent.type != "function_declarator"
-        ):
+        if not _declares_variable(node):
             return
         scope = next((a for a in ancestors(node) if a.type in _SCOPES), None)
         type_node = node.child_by_field_name("type")
@@ -413,14 +409,7 @@ class Source:
                 found.setdefault(name, set()).add(written)
         single = {name: kinds.pop() for name, kinds in found.items() if len(kinds) == 1}
         macros = {m for text, _ in texts for m in _DEFINED.findall(text)}
-        resolved: dict[str, str] = {}
-        for name in single.keys() - macros:
-            kind = name
-            for _ in range(len(single)):
-                kind = single.get(kind, kind) if kind not in macros else kind
-            if element_type(kind, {})[0] is not None and kind not in macros:
-                resolved[name] = kind
-        return resolved
+        return _numbers_among(single, macros)
 
     def _type_text(self, node: Node, type_node: Node) -> str:
         """The type as written, without macros before it that are qualifiers."""
@@ -436,6 +425,26 @@ class Source:
         end = first.start_byte if first is not None else node.end_byte
         text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", self.between(start, end), flags=re.S)
         return set(re.findall(r"\w+", text))
+
+
+def _declares_variable(node: Node) -> bool:
+    """True for a declaration, and for a parameter of a function."""
+    if node.type == "declaration":
+        return True
+    function = None if node.parent is None else node.parent.parent
+    return function is not None and function.type == "function_declarator"
+
+
+def _numbers_among(single: Mapping[str, str], macros: set[str]) -> dict[str, str]:
+    """Types of numbers by the names that lead to them; a macro may stand for any type."""
+    resolved: dict[str, str] = {}
+    for name in single.keys() - macros:
+        kind = name
+        for _ in range(len(single)):
+            kind = single.get(kind, kind) if kind not in macros else kind
+        if element_type(kind, {})[0] is not None and kind not in macros:
+            resolved[name] = kind
+    return resolved
 
 
 def _other_names(root: Node) -> Iterator[tuple[str, str]]:

@@ -17,19 +17,20 @@ from warpsmith.source.macros.macro_expansion import (
     Stuck,
     definition,
     end_of_call,
+    reached,
     uses_of,
 )
-from warpsmith.source.tree.conditional_text import Known
+from warpsmith.source.tree.conditional_text import OPENING, ConditionalGroup, KnownMacros
 from warpsmith.source.tree.syntax_tree import Edit, Source, apply_edits, find
 from warpsmith.source.tree.work_limit import spend
 
 _OF_COMPILERS = re.compile(r"_|cl_|CL_|POCL|CLK_|(?:unix|linux|NULL|WIN32|APPLE)\b")
-"""How the names of macros begin that a compiler may define by itself."""
+"""Beginnings of the names of macros that a compiler may define by itself."""
 _GUARD = re.compile(r"\w+_(?:H|HH|HPP|CL|CLH|CUH|INCLUDED|GUARD)_*", re.I)
 _OF_RULES = "WS_"
 _THREADS = r"\b(?:threadIdx|blockIdx|blockDim|gridDim|get_\w+_(?:id|size|offset)|get_num_groups)\b"
 _HIDING = re.compile(rf"\[|->|(?<![=!<>])=(?!=)|\+\+|--|[;{{}}&?]|{_THREADS}|(?:^|[-+(,=*/%?:&|<>])\s*\*")
-"""What a rule has to see: memory, coordinates, what is assigned, statements."""
+"""Text that a rule has to see: memory accesses, coordinates, assignments, statements."""
 _CALL = re.compile(r"(?!(?:sizeof|defined)\b)[A-Za-z_]\w*\s*\(")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _MOST_ROUNDS = 4
@@ -42,7 +43,7 @@ class WrittenOut:
 
     text: str
     hid: bool = False
-    """Whether one of them did more than arithmetic on its arguments."""
+    """True if one of these macros did more than arithmetic on its arguments."""
     brought: Mapping[str, str] = field(default_factory=dict)
     """Words that no function had before, with the macro that brought them."""
 
@@ -64,7 +65,7 @@ def written_out(source: Source, options: Iterable[str], own: Iterable[str]) -> W
         return WrittenOut(text)
     given = given_macros(options)
     for _ in range(_MOST_ROUNDS):
-        writer = _Writer(source, given, frozenset(own))
+        writer = _MacroWriter(source, given, frozenset(own))
         edits = list(writer.edits())
         hid |= writer.hid
         brought = writer.brought | brought
@@ -79,32 +80,26 @@ def written_out(source: Source, options: Iterable[str], own: Iterable[str]) -> W
 
 
 @dataclass
-class _Group:
-    """A conditional that is being read."""
+class _MacroGroup(ConditionalGroup):
+    """A conditional that is being read, with the macros that its branches change."""
 
-    open: bool
-    """Whether nobody knows which branch is taken."""
-    over: bool
-    """Whether a branch was certainly taken."""
-    live: bool
-    """Whether the present branch may be taken."""
-    before: dict[str, Macro | None]
+    before: dict[str, Macro | None] = field(default_factory=dict)
     """Macros before the conditional."""
     changed: set[str] = field(default_factory=set)
     """Macros that a branch defines of which nobody knows whether it is taken."""
 
 
-class _Reading:
+class _MacroReading:
     """Follows the macros of a text; None stands for a macro that may be one or another, or none."""
 
-    def __init__(self, text: str, lines: Sequence[Directive], known: Known) -> None:
+    def __init__(self, text: str, lines: Sequence[Directive], known: KnownMacros) -> None:
         self.macros: dict[str, Macro | None] = {}
         self.twice: set[str] = set()
         """Macros that are defined more than once."""
         self._end = len(text)
         self._directives = lines
         self._known = known
-        self._groups: list[_Group] = []
+        self._groups: list[_MacroGroup] = []
 
     def parts(self) -> Iterator[tuple[int, int]]:
         """Parts between the directives; `macros` are those that hold there.
@@ -115,14 +110,14 @@ class _Reading:
         for d in self._directives:
             yield begin, d.start
             begin = d.end
-            if d.keyword in ("if", "ifdef", "ifndef"):
-                live = self._is_live()
-                taken = self._known.holds(d) if live else False
-                group = _Group(taken is None, taken is True or not live, taken is not False, {})
+            if d.keyword in OPENING:
+                group = _MacroGroup.opened(d, self._known, is_live=self._is_live())
                 group.before = dict(self.macros)
                 self._groups.append(group)
             elif d.keyword in ("elif", "else") and self._groups:
-                self._next(self._groups[-1], d)
+                self._left(self._groups[-1])
+                is_live = all(g.live for g in self._groups[:-1])
+                self._groups[-1].enter(d, self._known, is_live=is_live)
             elif d.keyword == "endif" and self._groups:
                 self._left(group := self._groups.pop())
                 self.macros |= dict.fromkeys(group.changed)
@@ -133,18 +128,9 @@ class _Reading:
     def _is_live(self) -> bool:
         return all(g.live for g in self._groups)
 
-    def _next(self, group: _Group, directive: Directive) -> None:
-        self._left(group)
-        if group.over or not all(g.live for g in self._groups[:-1]):
-            group.live = False
-            return
-        taken = True if directive.keyword == "else" else self._known.holds(directive)
-        group.live, group.over = taken is not False, taken is True
-        group.open |= taken is None
-
-    def _left(self, group: _Group) -> None:
+    def _left(self, group: _MacroGroup) -> None:
         """Leave a branch: what it defined may hold behind the conditional, and not in its other branches."""
-        if not (group.open and group.live):
+        if not (group.is_open and group.live):
             return
         absent = object()
         names = self.macros.keys() | group.before.keys()
@@ -152,7 +138,7 @@ class _Reading:
         self.macros = dict(group.before)
 
     def _learnt(self, directive: Directive) -> None:
-        (self._known.doubt if any(g.open for g in self._groups) else self._known.learn)(directive)
+        self._known.follow(directive, is_certain=not any(g.is_open for g in self._groups))
         if directive.keyword == "undef":
             self.macros.pop(directive.rest, None)
         found = definition(directive.text) if directive.keyword == "define" else None
@@ -161,7 +147,7 @@ class _Reading:
             self.macros[found[0]] = found[1]
 
 
-class _Writer:
+class _MacroWriter:
     """The uses of macros in one text that are to be written out."""
 
     def __init__(self, source: Source, given: Mapping[str, str], own: frozenset[str]) -> None:
@@ -184,14 +170,14 @@ class _Writer:
         self._there = {w for a, b in ranges for w in _WORD.findall(self._masked[a:b])}
         last = max((d.end for d in self._directives if d.keyword == "include"), default=0)
         absent = dict.fromkeys(self._headers)
-        reading = _Reading(self._text, self._directives, self._known())
+        reading = _MacroReading(self._text, self._directives, self._known())
         for begin, end in reading.parts():
             inside = [(max(begin, a), min(end, b)) for a, b in ranges if a < end and begin < b]
             if inside:
                 headers = self._headers if begin >= last else absent
                 yield from self._written(sorted(inside), {**headers, **reading.macros})
 
-    def _known(self) -> Known:
+    def _known(self) -> KnownMacros:
         opencl = self._source.backend is Backend.OPENCL
 
         guard = _guard_of(self._directives)
@@ -199,17 +185,17 @@ class _Writer:
         def ours(name: str) -> bool:
             return name == guard or (opencl and name not in self._headers and not _may_be_given(name))
 
-        return Known(_numbers(self._given), set(self._own), ours)
+        return KnownMacros(_numbers(self._given), set(self._own), ours)
 
     def _written(self, ranges: list[tuple[int, int]], macros: Mapping[str, Macro | None]) -> Iterator[Edit]:
         wanted = {n: m for n, m in macros.items() if m is not None and self._is_wanted(n, macros)}
         kept = {n: m for n, m in macros.items() if n not in wanted} | dict.fromkeys(self._own)
-        skipped = {n for n, m in kept.items() if m is None or m.parameters is not None} - wanted.keys()
+        called = {n for n, m in kept.items() if m is None or m.parameters is not None}
         expander = Expander(wanted, kept)
         for begin, end in ranges:
             text, masked = self._text[:end], self._masked[:end]
             at = begin
-            for use in uses_of(masked[begin:end], {*wanted, *skipped}):
+            for use in uses_of(masked[begin:end], {*wanted, *called}):
                 start, stop = begin + use.start(), begin + use.end()
                 if start < at:
                     continue
@@ -220,12 +206,16 @@ class _Writer:
                     at, made = expander.use_at(text, start)
                 except Stuck:
                     continue
-                spend(len(made))
-                self.hid |= self._hides(use.group(), macros)
-                new = (w for w in _WORD.findall(made) if w not in self._there)
-                self.brought = dict.fromkeys(new, use.group()) | self.brought
-                lines = text.count("\n", start, at)
-                yield Edit(start, at, made.encode("latin-1").decode() + "\n" * lines)
+                yield self._edit(use.group(), start, at, made, macros)
+
+    def _edit(self, name: str, start: int, end: int, made: str, macros: Mapping[str, Macro | None]) -> Edit:
+        """Edit that writes a use of a macro out; notes whether the macro hid something and brought words."""
+        spend(len(made))
+        self.hid |= self._hides(name, macros)
+        new = (w for w in _WORD.findall(made) if w not in self._there)
+        self.brought = dict.fromkeys(new, name) | self.brought
+        lines = self._text.count("\n", start, end)
+        return Edit(start, end, made.encode("latin-1").decode() + "\n" * lines)
 
     def _is_wanted(self, name: str, macros: Mapping[str, Macro | None]) -> bool:
         """True for a macro that a rule has to look through."""
@@ -240,17 +230,15 @@ class _Writer:
 
     def _hides(self, name: str, macros: Mapping[str, Macro | None]) -> bool:
         """True for a macro that does more than arithmetic on its arguments, maybe by another one."""
-        seen, waiting = {name}, [name]
-        while waiting:
-            macro = macros.get(waiting.pop())
-            if macro is None:
-                continue
-            words = macro.words - set(macro.parameters or ())
-            if _HIDING.search(macro.body) or words & self._names:
-                return True
-            waiting += words - seen
-            seen |= words
-        return False
+
+        def words_of(name: str) -> frozenset[str]:
+            macro = macros.get(name)
+            return frozenset() if macro is None else macro.words.difference(macro.parameters or ())
+
+        names = reached({name}, words_of)
+        used = filter(None, map(macros.get, names))
+        hides = any(_HIDING.search(macro.body) for macro in used)
+        return hides or any(not self._names.isdisjoint(words_of(n)) for n in names)
 
 
 def _may_be_given(name: str) -> bool:
@@ -274,7 +262,7 @@ def _of_headers(source: Source, given: Mapping[str, str], own: frozenset[str]) -
     for text, listed, here in list(zip(texts, lines, names, strict=True))[1:]:
         # A name that another text defines may be there before this one.
         ours = {n for n in here if places[n] == 1 and not _may_be_given(n)} | {_guard_of(listed)}
-        reading = _Reading(text, listed, Known(_numbers(given), set(own), ours.__contains__))
+        reading = _MacroReading(text, listed, KnownMacros(_numbers(given), set(own), ours.__contains__))
         for _ in reading.parts():
             pass
         for name, macro in reading.macros.items():

@@ -22,17 +22,7 @@ def expanded(text: str, more: tuple[str, ...] = (), given: Mapping[str, str] | N
         given: macros given to the compiler.
     """
     plain = blank(text)
-    found: dict[str, Macro | None] = {name: Macro(None, value) for name, value in (given or {}).items()}
-    for source in (plain, *(blank(t) for t in more)):
-        for d in directives(source):
-            made = definition(d.text) if d.keyword == "define" else None
-            if made is not None:
-                found[made[0]] = made[1] if found.get(*made) == made[1] else None
-    macros = {
-        n: m
-        for n, m in found.items()
-        if m and m.body and len(m.body) < _LONGEST and not _STATEMENTS.search(m.body)
-    }
+    macros = _defined_once((plain, *map(blank, more)), given or {})
     if not macros:
         return plain
     parts, at = [], 0
@@ -42,6 +32,17 @@ def expanded(text: str, more: tuple[str, ...] = (), given: Mapping[str, str] | N
     parts.append(_replaced(plain[at:], macros))
     whole = "".join(parts)
     return whole if len(whole) <= len(plain) * _MOST_GROWTH + _LONGEST else plain
+
+
+def _defined_once(texts: tuple[str, ...], given: Mapping[str, str]) -> dict[str, Macro]:
+    """Short macros with one definition, without those of several statements."""
+    found: dict[str, Macro | None] = {name: Macro(None, value) for name, value in given.items()}
+    for line in (d for text in texts for d in directives(text) if d.keyword == "define"):
+        made = definition(line.text)
+        if made is not None:
+            found[made[0]] = made[1] if found.get(*made) == made[1] else None
+    known = ((n, m) for n, m in found.items() if m is not None)
+    return {n: m for n, m in known if 0 < len(m.body) < _LONGEST and not _STATEMENTS.search(m.body)}
 
 
 def _replaced(text: str, macros: Mapping[str, Macro]) -> str:
