@@ -169,7 +169,7 @@ def _argument(tokens: list[Token], aliases: Mapping[str, str], access: str) -> K
 def _base(kind: Sequence[Token]) -> str:
     """A parameter's type without qualifiers and pointers."""
     words = [t for t in _top_level(kind, inside=True) if t.text not in (*_QUALIFIERS, *_ELABORATED)]
-    return joined(_until_sign(words))
+    return joined(words[: _first(words, "*", "&", "&&", "...")])
 
 
 def _pointee(signs: list[str], arrays: int) -> list[str]:
@@ -191,12 +191,10 @@ def _top_level(tokens: Sequence[Token], inside: bool = False) -> list[Token]:
     return found
 
 
-def _until_sign(tokens: list[Token]) -> list[Token]:
+def _first(tokens: Sequence[Token], *signs: str) -> int:
+    """Index of the first of these signs outside brackets; the number of tokens if there is none."""
     nesting = Nesting()
-    for n, token in enumerate(tokens):
-        if nesting.step(token) and token.text in ("*", "&", "&&", "..."):
-            return tokens[:n]
-    return tokens
+    return next((n for n, t in enumerate(tokens) if nesting.step(t) and t.text in signs), len(tokens))
 
 
 def _in_parentheses(tokens: Sequence[Token], sign: str) -> bool:
@@ -204,11 +202,8 @@ def _in_parentheses(tokens: Sequence[Token], sign: str) -> bool:
 
 
 def _before_default(tokens: Sequence[Token]) -> tuple[list[Token], list[Token]]:
-    nesting = Nesting()
-    for n, token in enumerate(tokens):
-        if nesting.step(token) and token.text == "=":
-            return list(tokens[:n]), list(tokens[n + 1 :])
-    return list(tokens), []
+    at = _first(tokens, "=")
+    return list(tokens[:at]), list(tokens[at + 1 :])
 
 
 def _declared_name(tokens: list[Token]) -> tuple[int | None, int]:

@@ -35,7 +35,7 @@ def holds(keyword: str, condition: str, macros: Mapping[str, str]) -> bool:
     text = with_plain_integers(text)
     text = re.sub(r"!(?!=)", " not ", text.replace("&&", " and ").replace("||", " or "))
     try:
-        return _truth(ast.parse(text.strip(), mode="eval").body) != 0
+        return _value(ast.parse(text.strip(), mode="eval").body, _no_value) != 0
     except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
         return False
 
@@ -45,31 +45,10 @@ def decided(condition: str, value_of: Callable[[str], int | None]) -> bool | Non
     text = re.sub(r"!(?!=)", " not ", condition.replace("&&", " and ").replace("||", " or "))
     text = with_plain_integers(text)
     try:
-        value = _known(ast.parse(" ".join(text.split()), mode="eval").body, value_of)
+        value = _value(ast.parse(" ".join(text.split()), mode="eval").body, value_of)
     except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
         return None
     return None if value is None else value != 0
-
-
-def _known(node: ast.expr, value_of: Callable[[str], int | None]) -> int | None:
-    match node:
-        case ast.Name(id=name):
-            return value_of(name)
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            value = _known(operand, value_of)
-            return None if value is None else int(not value)
-        case ast.BoolOp(op=op, values=values):
-            found = [_known(v, value_of) for v in values]
-            ends = int(isinstance(op, ast.Or))
-            if any(v is not None and bool(v) == bool(ends) for v in found):
-                return ends
-            return None if None in found else 1 - ends
-        case (
-            ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right])
-        ) if type(op) in _OPERATIONS:
-            first, second = _known(left, value_of), _known(right, value_of)
-            return None if first is None or second is None else _OPERATIONS[type(op)](first, second)
-    return _truth(node)
 
 
 _OPERATIONS: dict[type[ast.AST], Callable[[int, int], int]] = {
@@ -86,16 +65,34 @@ _OPERATIONS: dict[type[ast.AST], Callable[[int, int], int]] = {
 }
 
 
-def _truth(node: ast.expr) -> int:
+def _value(node: ast.expr, value_of: Callable[[str], int | None]) -> int | None:
+    """The value of a condition; None if names without a value leave it open.
+
+    Raises:
+        ValueError: it is no condition on integers.
+    """
     match node:
         case ast.Constant(value=int(value)):
             return int(value)
+        case ast.Name(id=name):
+            return value_of(name)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return int(not _truth(operand))
+            held = _value(operand, value_of)
+            return None if held is None else int(not held)
         case ast.BoolOp(op=op, values=values):
-            return int((all if isinstance(op, ast.And) else any)(_truth(v) for v in values))
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATIONS:
-            return _OPERATIONS[type(op)](_truth(left), _truth(right))
-        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATIONS:
-            return _OPERATIONS[type(op)](_truth(left), _truth(right))
+            ends, is_open = isinstance(op, ast.Or), False
+            for found in (_value(v, value_of) for v in values):
+                if found is not None and bool(found) == ends:
+                    return int(ends)
+                is_open = is_open or found is None
+            return None if is_open else int(not ends)
+        case (
+            ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right])
+        ) if type(op) in _OPERATIONS:
+            first, second = _value(left, value_of), _value(right, value_of)
+            return None if first is None or second is None else _OPERATIONS[type(op)](first, second)
     raise ValueError("not an integer condition")
+
+
+def _no_value(name: str) -> int:
+    raise ValueError(f"{name} stands for no integer")

@@ -183,6 +183,11 @@ def directives(text: str) -> Iterator[Directive]:
         yield Directive(line.group(1), rest, text[line.start() : line.end()], line.start(), line.end())
 
 
+def defined_names(text: str) -> set[str]:
+    """Names of macros that a text defines on any line, even in a comment."""
+    return set(re.findall(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)", text))
+
+
 def tokenise(text: str, defines: Mapping[str, str] | None = None) -> Tokens:
     """Tokens of a source in CUDA, HIP or OpenCL C.
 

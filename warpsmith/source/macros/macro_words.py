@@ -3,10 +3,8 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from warpsmith.source.lexing.tokens import Tokens, blank
+from warpsmith.source.lexing.tokens import Tokens, blank, directives
 
-_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:[ \t]+((?:\\\n|[^\n])*))?$", re.M)
-_COMMENT = re.compile(r"//.*|/\*.*?(?:\*/|$)")
 _ATTRIBUTE = re.compile(r"__attribute__\s*\(\(.*\)\)|__launch_bounds__\s*\([^()]*\)")
 _FUNCTION = re.compile(r"(?:^|[;}])\s*((?:[A-Za-z_]\w*\s+){1,6})void\s+([A-Za-z_]\w*)\s*\(", re.M)
 _OF_LANGUAGE = frozenset(
@@ -30,21 +28,18 @@ def defined_words(headers: Sequence[str]) -> dict[str, str]:
 
 
 def _defines(text: str) -> Iterator[tuple[str, str]]:
-    for match in _DEFINE.finditer(text):
-        value = _COMMENT.sub(" ", (match.group(2) or "").replace("\\\n", " "))
-        yield match.group(1), " ".join(value.split())
+    for line in directives(text):
+        name, _, value = line.rest.partition(" ")
+        if line.keyword == "define" and re.fullmatch(r"\w+", name):
+            yield name, value
 
 
 def marker_words(markers: frozenset[str], tokens: Tokens, headers: Sequence[str]) -> frozenset[str]:
     """`markers`, and the macros that stand for one of them in any branch of a source or its headers."""
-    defined = [*tokens.macros.items(), *(pair for text in headers for pair in _defines(text))]
-    for token in tokens.items:
-        if token.kind == "directive" and token.text == "define":
-            name, _, value = token.rest.partition(" ")
-            defined.append((name, value))
+    defined = [*tokens.macros.items(), *(pair for text in (tokens.text, *headers) for pair in _defines(text))]
     found = markers
     for _ in range(_MAX_STEPS):
-        more = {name for name, value in defined if "(" not in name and _says(value, found)}
+        more = {name for name, value in defined if _says(value, found)}
         if more <= found:
             break
         found |= more

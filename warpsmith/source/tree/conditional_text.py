@@ -66,8 +66,7 @@ class KnownMacros:
         self.present.discard(name)
         if directive.keyword == "define":
             self.present.add(name)
-            if re.fullmatch(r"\d+", value) and str(int(value)) == value:
-                self.values[name] = int(value)
+            self.values |= whole_numbers({name: value})
 
     def _is_defined(self, name: str) -> bool | None:
         if name in self.unsure:
@@ -105,6 +104,11 @@ class ConditionalGroup:
         self.live, self.over = taken is not False, taken is True
         self.is_open |= taken is None
         return taken
+
+
+def whole_numbers(macros: Mapping[str, str]) -> dict[str, int]:
+    """Macros that stand for a decimal number, without a sign, suffix or leading zero."""
+    return {name: int(v) for name, v in macros.items() if re.fullmatch(r"0|[1-9][0-9]*", v)}
 
 
 def resolved(text: str, values: Mapping[str, int], present: set[str], ours: Callable[[str], bool]) -> str:

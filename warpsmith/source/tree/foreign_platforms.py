@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from warpsmith.source.lexing.conditionals import decided, given_macros
-from warpsmith.source.lexing.tokens import directives
+from warpsmith.source.lexing.tokens import defined_names, directives
 from warpsmith.source.tree.conditional_text import OPENING
 from warpsmith.source.tree.syntax_tree import Edit, apply_edits
 
@@ -22,9 +22,7 @@ def without_foreign_platforms(text: str, options: Sequence[str], library: Sequen
 
     A macro that the source, a header of the job or an option defines is left alone. Lines keep their numbers.
     """
-    defined = set(given_macros(options))
-    for known in (text, *library):
-        defined |= set(re.findall(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)", known))
+    defined = set(given_macros(options)).union(*map(defined_names, (text, *library)))
     foreign = any(name not in defined for name in _FOREIGN.findall(text))
     if not foreign and not _ARCHITECTURE.search(text):
         return text
@@ -38,7 +36,9 @@ def without_foreign_platforms(text: str, options: Sequence[str], library: Sequen
         if not open_chains:
             return text
         start, end = (len(text[:at].encode()) for at in (line.start, line.end))
-        open_chains[-1].append((start, end, line.keyword, line.rest))
+        # A comment that goes on behind the line stays in the condition, which is then not decided.
+        condition = re.sub(r"//.*|/\*.*?\*/|\\\n", " ", line.text.partition(line.keyword)[2]).strip()
+        open_chains[-1].append((start, end, line.keyword, condition))
         if line.keyword == "endif":
             edits += _edits(open_chains.pop(), frozenset(defined))
     return text if open_chains else apply_edits(text, _outermost(text, edits))

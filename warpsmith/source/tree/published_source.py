@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from warpsmith.domain.templates.template import ConfiguredKernel, without_definitions
 from warpsmith.source.lexing.tokens import blank, directives, tokenise
-from warpsmith.source.tree.conditional_text import Unbalanced, resolved
+from warpsmith.source.tree.conditional_text import Unbalanced, resolved, whole_numbers
 
 OURS = "WS_"
 """Beginning of the names of our own macros."""
@@ -52,8 +52,7 @@ def _changes(keyword: str, rest: str, names: dict[str, str]) -> bool:
 
 
 def _chosen(body: str, names: dict[str, str]) -> str:
-    values = {n: int(v) for n, v in names.items() if v == "0" or re.fullmatch(r"[1-9]\d*", v)}
-    return resolved(body, values, set(names), lambda name: name.startswith(OURS))
+    return resolved(body, whole_numbers(names), set(names), lambda name: name.startswith(OURS))
 
 
 def _without_unused(text: str) -> str:

@@ -13,6 +13,7 @@ from tree_sitter import Language, Node, Parser
 
 from warpsmith.domain.device import Backend
 from warpsmith.source.declarations.type_words import element_type
+from warpsmith.source.lexing.tokens import defined_names
 from warpsmith.source.tree.work_limit import spend
 
 _LANGUAGE = Language(tree_sitter_cuda.language())
@@ -26,14 +27,8 @@ _QUALIFIERS = re.compile(
 )
 # `WS_REGISTERS` is what a rule puts before a kernel's name.
 LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
-_LIMITED = (
-    "class_specifier",
-    "struct_specifier",
-    "union_specifier",
-    "template_declaration",
-    "function_definition",
-)
-_DEFINED = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)")
+_CLASSES = ("class_specifier", "struct_specifier", "union_specifier")
+_LIMITED = (*_CLASSES, "template_declaration", "function_definition")
 _SCOPES = ("compound_statement", "for_statement", "function_definition", "lambda_expression")
 
 
@@ -408,7 +403,7 @@ class Source:
             for name, written in _other_names(root):
                 found.setdefault(name, set()).add(written)
         single = {name: kinds.pop() for name, kinds in found.items() if len(kinds) == 1}
-        macros = {m for text, _ in texts for m in _DEFINED.findall(text)}
+        macros = set[str]().union(*(defined_names(text) for text, _ in texts))
         return _numbers_among(single, macros)
 
     def _type_text(self, node: Node, type_node: Node) -> str:

@@ -20,7 +20,7 @@ from warpsmith.source.macros.macro_expansion import (
     reached,
     uses_of,
 )
-from warpsmith.source.tree.conditional_text import OPENING, ConditionalGroup, KnownMacros
+from warpsmith.source.tree.conditional_text import OPENING, ConditionalGroup, KnownMacros, whole_numbers
 from warpsmith.source.tree.syntax_tree import Edit, Source, apply_edits, find
 from warpsmith.source.tree.work_limit import spend
 
@@ -185,7 +185,7 @@ class _MacroWriter:
         def ours(name: str) -> bool:
             return name == guard or (opencl and name not in self._headers and not _may_be_given(name))
 
-        return KnownMacros(_numbers(self._given), set(self._own), ours)
+        return KnownMacros(whole_numbers(self._given), set(self._own), ours)
 
     def _written(self, ranges: list[tuple[int, int]], macros: Mapping[str, Macro | None]) -> Iterator[Edit]:
         wanted = {n: m for n, m in macros.items() if m is not None and self._is_wanted(n, macros)}
@@ -262,7 +262,7 @@ def _of_headers(source: Source, given: Mapping[str, str], own: frozenset[str]) -
     for text, listed, here in list(zip(texts, lines, names, strict=True))[1:]:
         # A name that another text defines may be there before this one.
         ours = {n for n in here if places[n] == 1 and not _may_be_given(n)} | {_guard_of(listed)}
-        reading = _MacroReading(text, listed, KnownMacros(_numbers(given), set(own), ours.__contains__))
+        reading = _MacroReading(text, listed, KnownMacros(whole_numbers(given), set(own), ours.__contains__))
         for _ in reading.parts():
             pass
         for name, macro in reading.macros.items():
@@ -273,10 +273,6 @@ def _of_headers(source: Source, given: Mapping[str, str], own: frozenset[str]) -
 def _defined_in(lines: Sequence[Directive]) -> set[str]:
     changes = (_WORD.match(d.rest) for d in lines if d.keyword in ("define", "undef"))
     return {m.group() for m in changes if m is not None}
-
-
-def _numbers(given: Mapping[str, str]) -> dict[str, int]:
-    return {n: int(v) for n, v in given.items() if re.fullmatch(r"0|[1-9]\d*", v)}
 
 
 def _range_of(function: Node) -> tuple[int, int]:
