@@ -16,8 +16,8 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.options import refused_options
 from warpsmith.errors import ExpressionError, InvalidInput
-from warpsmith.extensions.importers.script import Call, Script
-from warpsmith.extensions.importers.script_values import UNKNOWN, Array, Number, Size, Text, plain
+from warpsmith.extensions.importers.script import Script, ScriptCall
+from warpsmith.extensions.importers.script_values import UNKNOWN, Array, FileText, Number, Size, plain
 from warpsmith.extensions.scaffold.known import KnownArgument, KnownJob, Tunable
 from warpsmith.system.source_text import read_source_text
 
@@ -69,7 +69,7 @@ def read_script(path: Path, entry: str | None = None) -> TunerScript:
     given = dict(zip(_POSITIONS, call.arguments, strict=False)) | dict(call.keywords)
     space = _space(path, call, given)
     backend = _LANGUAGES.get(str(given.get("lang")).upper())
-    reader = _Reader(path.name, given, space, script.sizes)
+    reader = _TunerCall(path.name, given, space, script.sizes)
     source = given.get("kernel_source", UNKNOWN)
     files = _files(path, source)
     if not files and not isinstance(source, str):
@@ -86,7 +86,7 @@ def read_script(path: Path, entry: str | None = None) -> TunerScript:
     )
 
 
-def _chosen(path: Path, calls: Sequence[Call], entry: str | None) -> Call:
+def _chosen(path: Path, calls: Sequence[ScriptCall], entry: str | None) -> ScriptCall:
     named = [(c, _text(c, 0, "kernel_name")) for c in calls]
     named = [(c, name) for c, name in named if isinstance(name, str)]
     if not named:
@@ -103,12 +103,12 @@ def _chosen(path: Path, calls: Sequence[Call], entry: str | None) -> Call:
     return chosen[0]
 
 
-def _text(call: Call, position: int, keyword: str) -> Any:
+def _text(call: ScriptCall, position: int, keyword: str) -> Any:
     at = call.arguments[position] if position < len(call.arguments) else UNKNOWN
     return call.keywords.get(keyword, at)
 
 
-def _space(path: Path, call: Call, given: Mapping[str, Any]) -> dict[str, list[Any]]:
+def _space(path: Path, call: ScriptCall, given: Mapping[str, Any]) -> dict[str, list[Any]]:
     params = given.get("tune_params")
     if not isinstance(params, dict) or not params:
         raise InvalidInput("source", f"{path.name}:{call.line}: tune_params is made while the script runs")
@@ -126,7 +126,7 @@ def _space(path: Path, call: Call, given: Mapping[str, Any]) -> dict[str, list[A
 
 def _files(path: Path, source: Any) -> tuple[Path, ...]:
     names = source if isinstance(source, list | tuple) else [source]
-    paths = [n.path if isinstance(n, Text) else n for n in names]
+    paths = [n.path if isinstance(n, FileText) else n for n in names]
     if not all(isinstance(p, str) and re.fullmatch(r"[^\n{}]+\.\w+", p) for p in paths):
         return ()
     found = tuple((path.parent / p) for p in paths)
@@ -144,7 +144,7 @@ def _backend_of(source: Any, files: Sequence[Path]) -> Backend:
 
 
 @dataclass
-class _Reader:
+class _TunerCall:
     """Turns what a call is given into the words of a job."""
 
     origin: str

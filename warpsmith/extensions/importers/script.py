@@ -1,37 +1,51 @@
 """A Python script whose calls are read from its text; the script is never run.
 
-Statements are walked in order: assignments, calls of the script's own functions, and the bodies of `if`,
-`with`, `try` and `main`. What is not understood has the value `UNKNOWN`, and so has all that depends on it.
+Statements are evaluated in order: assignments, calls of the script's own functions, and the bodies of `if`,
+`with`, `try` and `main`. A part that is not understood has the value `UNKNOWN`, and so has all that depends
+on it.
 """
 
 import ast
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from warpsmith.extensions.importers.script_functions import DTYPES, function_value
 from warpsmith.extensions.importers.script_values import (
-    MOST_VALUES,
     UNKNOWN,
     Array,
     Number,
     Size,
-    arithmetic,
-    compared,
+    combined,
     plain,
     product,
 )
+from warpsmith.source.python_text.evaluator import (
+    COMPARISONS,
+    Evaluator,
+    Names,
+    NotLiteral,
+    Returned,
+    called_name,
+)
 
-_MOST_STEPS = 1_000_000
-"""Limit on the expressions that are evaluated in one script."""
-_DEEPEST = 12
-"""Limit on the depth of calls."""
 _AXES = "xyz"
+_SIGNS = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.FloorDiv: "//",
+    ast.Div: "/",
+    ast.Mod: "%",
+    ast.Pow: "**",
+}
+_ORDERED = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 @dataclass(frozen=True)
-class Call:
+class ScriptCall:
     """A call that the script makes of a function of others."""
 
     function: str
@@ -41,265 +55,188 @@ class Call:
     line: int
 
 
-@dataclass
-class Script:
-    """A script's calls of the functions that are looked for, in the order in which it makes them."""
+class Script(Evaluator):
+    """A script's calls of the functions that are looked for, in the order in which it makes them.
 
-    text: str
-    wanted: Sequence[str]
-    """Last parts of the functions' names."""
-    calls: list[Call] = field(default_factory=list)
-    sizes: dict[str, int] = field(default_factory=dict)
-    """Whole numbers that the script gives a name, the elements of tuples as NAME_x, NAME_y, NAME_z."""
-    _functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
-    _steps: int = 0
-    _depth: int = 0
+    Args:
+        text: the script.
+        wanted: last parts of the functions' names.
 
-    def __post_init__(self) -> None:
-        """Raises:
+    Attributes:
+        sizes: whole numbers that the script gives a name, the elements of tuples as NAME_x, NAME_y, NAME_z.
+
+    Raises:
         SyntaxError: the text is no Python.
-        """
-        tree = ast.parse(self.text)
-        self._functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
-        names: dict[str, Any] = {}
-        self._walk(tree.body, names)
+    """
+
+    most_steps: ClassVar[int] = 1_000_000
+    most_items: ClassVar[int] = 20_000
+    deepest: ClassVar[int] = 150
+    call_depth: ClassVar[int] = 11
+
+    def __init__(self, text: str, wanted: Sequence[str]) -> None:
+        tree = ast.parse(text)
+        functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+        super().__init__({name: node for name, node in functions.items() if name not in wanted})
+        self.wanted = wanted
+        self.calls: list[ScriptCall] = []
+        self.sizes: dict[str, int] = {}
+        names: Names = {}
+        self._nested(tree.body, names)
         if not self.calls:
             # No statement calls the function that does it, as in a test or a library.
-            for function in self._functions.values():
-                self._called(function, [], {}, dict(names))
+            for function in functions.values():
+                self.called(function, [], {}, names)
 
     # Statements
 
-    def _walk(self, body: Iterable[ast.stmt], names: dict[str, Any]) -> Any:
-        for statement in body:
-            match statement:
-                case ast.Assign(targets=targets, value=value):
-                    found = self._value(value, names)
-                    for target in targets:
-                        self._assign(target, found, names)
-                case ast.AnnAssign(target=target, value=value) if value is not None:
-                    self._assign(target, self._value(value, names), names)
-                case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
-                    names[name] = self._binary(op, names.get(name, UNKNOWN), self._value(value, names))
-                case ast.Expr(value=value):
-                    self._value(value, names)
-                case ast.Return(value=value):
-                    return UNKNOWN if value is None else self._value(value, names)
-                case ast.If(test=test, body=inner, orelse=other):
-                    found = self._value(test, names)
-                    self._walk(other if found is False else inner, names)
-                case ast.With(items=items, body=inner):
-                    for item in items:
-                        opened = self._value(item.context_expr, names)
-                        if item.optional_vars is not None:
-                            self._assign(item.optional_vars, opened, names)
-                    self._walk(inner, names)
-                case ast.Try(body=inner, finalbody=last):
-                    self._walk([*inner, *last], names)
-                case ast.For(target=target, body=inner):
-                    self._assign(target, UNKNOWN, names)
-                    self._walk(inner, names)
-        return UNKNOWN
+    def statement(self, node: ast.stmt, scope: Names) -> None:
+        """Evaluate one statement; others than those of the language do nothing."""
+        with suppress(NotLiteral):
+            super().statement(node, scope)
 
-    def _assign(self, target: ast.expr, value: Any, names: dict[str, Any]) -> None:
+    def _do_If(self, node: ast.If, scope: Names) -> None:
+        self._nested(node.orelse if self.value(node.test, scope) is False else node.body, scope)
+
+    def _do_With(self, node: ast.With, scope: Names) -> None:
+        for item in node.items:
+            opened = self.value(item.context_expr, scope)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, opened, scope)
+        self._nested(node.body, scope)
+
+    def _do_Try(self, node: ast.Try, scope: Names) -> None:
+        self._nested([*node.body, *node.finalbody], scope)
+
+    def _do_For(self, node: ast.For, scope: Names) -> None:
+        self.assign(node.target, UNKNOWN, scope)
+        self._nested(node.body, scope)
+
+    _do_Continue = Evaluator.unread
+
+    def _nested(self, body: Iterable[ast.stmt], scope: Names) -> None:
+        """Evaluate statements that may be left out when the script runs: a `return` ends only them."""
+        with suppress(Returned):
+            self.run(body, scope)
+
+    def assign(self, target: ast.expr, value: Any, scope: Names) -> None:
+        """Give a value to a name, a key of a mapping, or its elements to several."""
         match target:
-            case ast.Name(id=name):
-                names[name] = self._named(name, value)
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=key)):
-                if isinstance(names.get(name), dict):
-                    names[name][key] = value
+                if isinstance(scope.get(name), dict):
+                    scope[name][key] = value
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                known = list(value) if isinstance(value, tuple | list) and len(value) == len(parts) else None
+                known = isinstance(value, tuple | list) and len(value) == len(parts)
                 for n, part in enumerate(parts):
-                    self._assign(part, UNKNOWN if known is None else known[n], names)
+                    self.assign(part, value[n] if known else UNKNOWN, scope)
+            case ast.Name():
+                super().assign(target, value, scope)
 
-    def _named(self, name: str, value: Any) -> Any:
+    def named(self, name: str, value: Any) -> Any:
         """The value, with the name as its text if it is a number that the script writes out."""
         if isinstance(value, Number) and isinstance(value.value, Size):
-            return Number(value.dtype, self._named(name, value.value))
+            return Number(value.dtype, self.named(name, value.value))
         if isinstance(value, tuple) and 1 < len(value) <= len(_AXES):
-            return tuple(self._named(f"{name}_{axis}", v) for axis, v in zip(_AXES, value, strict=False))
-        if not isinstance(value, Size) or not value.text.isdecimal() or value.value < 1:
-            return value
-        if self.sizes.setdefault(name, value.value) != value.value:
-            return value
-        return Size(value.value, name)
+            return tuple(self.named(f"{name}_{axis}", v) for axis, v in zip(_AXES, value, strict=False))
+        is_written = isinstance(value, Size) and value.text.isdecimal() and value >= 1
+        return Size(value, name) if is_written and self.sizes.setdefault(name, int(value)) == value else value
+
+    def outer(self, scope: Names) -> Names:
+        """All names that the caller sees."""
+        return dict(scope)
 
     # Expressions
 
-    def _value(self, node: ast.expr, names: Mapping[str, Any]) -> Any:
-        self._steps += 1
-        read = self._readers.get(type(node))
-        return UNKNOWN if read is None or self._steps > _MOST_STEPS else read(self, node, names)
+    def value(self, node: ast.expr, scope: Names) -> Any:
+        """The value of an expression; `UNKNOWN` if it is not understood."""
+        try:
+            return super().value(node, scope)
+        except NotLiteral:
+            return UNKNOWN
 
-    def _constant(self, node: ast.Constant, _: Mapping[str, Any]) -> Any:
-        return Size(node.value, str(node.value)) if type(node.value) is int else node.value
+    _of_BoolOp = _of_Set = _of_DictComp = Evaluator.unread
 
-    def _name(self, node: ast.Name, names: Mapping[str, Any]) -> Any:
-        return names.get(node.id, node.id if node.id in DTYPES else UNKNOWN)
+    def _of_Constant(self, node: ast.Constant, scope: Names) -> Any:
+        return Size(node.value) if type(node.value) is int else node.value
 
-    def _list(self, node: ast.List, names: Mapping[str, Any]) -> Any:
-        return [self._value(part, names) for part in node.elts]
+    def _of_Name(self, node: ast.Name, scope: Names) -> Any:
+        return scope.get(node.id, node.id if node.id in DTYPES else UNKNOWN)
 
-    def _tuple(self, node: ast.Tuple, names: Mapping[str, Any]) -> Any:
-        return tuple(self._value(part, names) for part in node.elts)
-
-    def _dict(self, node: ast.Dict, names: Mapping[str, Any]) -> Any:
-        pairs = zip(node.keys, node.values, strict=True)
-        return {plain(self._value(k, names)): self._value(v, names) for k, v in pairs if k is not None}
-
-    def _lambda(self, node: ast.Lambda, _: Mapping[str, Any]) -> Any:
+    def _of_Lambda(self, node: ast.Lambda, scope: Names) -> Any:
         return node
 
-    def _unary(self, node: ast.UnaryOp, names: Mapping[str, Any]) -> Any:
+    def _of_UnaryOp(self, node: ast.UnaryOp, scope: Names) -> Any:
         if not isinstance(node.op, ast.USub):
             return UNKNOWN
-        return self._binary(ast.Sub(), Size(0, "0"), self._value(node.operand, names))
+        return self.binary(ast.Sub(), Size(0), self.value(node.operand, scope), node)
 
-    def _operation(self, node: ast.BinOp, names: Mapping[str, Any]) -> Any:
-        return self._binary(node.op, self._value(node.left, names), self._value(node.right, names))
+    def _of_Compare(self, node: ast.Compare, scope: Names) -> Any:
+        sides = [plain(self.value(side, scope)) for side in (node.left, *node.comparators)]
+        is_known = len(sides) == 2 and isinstance(node.ops[0], _ORDERED) and UNKNOWN not in sides
+        return COMPARISONS[type(node.ops[0])](*sides) if is_known else UNKNOWN
 
-    def _comparison(self, node: ast.Compare, names: Mapping[str, Any]) -> Any:
-        if len(node.ops) != 1:
-            return UNKNOWN
-        return compared(node.ops[0], self._value(node.left, names), self._value(node.comparators[0], names))
+    def _of_IfExp(self, node: ast.IfExp, scope: Names) -> Any:
+        return UNKNOWN if self.value(node.test, scope) is UNKNOWN else super()._of_IfExp(node, scope)
 
-    def _choice(self, node: ast.IfExp, names: Mapping[str, Any]) -> Any:
-        found = self._value(node.test, names)
-        return UNKNOWN if found is UNKNOWN else self._value(node.body if found else node.orelse, names)
-
-    def _subscript(self, node: ast.Subscript, names: Mapping[str, Any]) -> Any:
-        return self._element(self._value(node.value, names), node.slice, names)
-
-    def _listed(self, node: ast.ListComp | ast.GeneratorExp, names: Mapping[str, Any]) -> Any:
-        return self._comprehension(node.elt, node.generators, dict(names))
-
-    def _member(self, node: ast.Attribute, names: Mapping[str, Any]) -> Any:
-        if node.attr in DTYPES:
-            return node.attr
-        return math.pi if node.attr == "pi" else self._attribute(self._value(node.value, names), node.attr)
-
-    def _element(self, whole: Any, index: ast.expr, names: Mapping[str, Any]) -> Any:
-        if isinstance(index, ast.Slice):
-            whole_slice = index.lower is None and index.upper is None and index.step is None
-            return whole[:] if whole_slice and isinstance(whole, list | tuple) else UNKNOWN
-        key = plain(self._value(index, names))
-        try:
-            return whole[key] if isinstance(whole, dict | list | tuple) else UNKNOWN
-        except (LookupError, TypeError):
-            return UNKNOWN
-
-    def _comprehension(
-        self, element: ast.expr, generators: Sequence[ast.comprehension], names: dict[str, Any]
-    ) -> Any:
-        if not generators:
-            return [self._value(element, names)]
-        first, *rest = generators
-        values = self._value(first.iter, names)
-        if not isinstance(values, list | tuple):
-            return UNKNOWN
+    def _of_ListComp(self, node: ast.ListComp | ast.GeneratorExp, scope: Names) -> Any:
         found: list[Any] = []
-        begin = self._steps
-        for value in values:
-            if self._steps - begin > MOST_VALUES * 4:
+        for inner in self.rounds(node.generators, scope):
+            found.append(self.value(node.elt, inner))
+            if found[-1] is UNKNOWN or len(found) > self.most_items:
                 return UNKNOWN
-            self._assign_loop(first.target, value, names)
-            if all(self._value(condition, names) is True for condition in first.ifs):
-                inner = self._comprehension(element, rest, names)
-                if inner is UNKNOWN or inner == [UNKNOWN] or len(found) + len(inner) > MOST_VALUES:
-                    return UNKNOWN
-                found += inner
         return found
 
-    @staticmethod
-    def _assign_loop(target: ast.expr, value: Any, names: dict[str, Any]) -> None:
-        if isinstance(target, ast.Name):
-            names[target.id] = value
+    _of_GeneratorExp = _of_ListComp
 
-    @staticmethod
-    def _attribute(value: Any, attribute: str) -> Any:
-        if isinstance(value, Array):
-            if attribute == "T":
-                return Array(value.shape[::-1], value.dtype)
-            if attribute == "size":
-                return product(value.shape)
-            if attribute == "shape":
-                return value.shape
+    def _of_Attribute(self, node: ast.Attribute, scope: Names) -> Any:
+        if node.attr in DTYPES:
+            return node.attr
+        if node.attr == "pi":
+            return math.pi
+        match node.attr, self.value(node.value, scope):
+            case "T", Array(shape, dtype):
+                return Array(shape[::-1], dtype)
+            case "size", Array(shape):
+                return product(shape)
+            case "shape", Array(shape):
+                return shape
         return UNKNOWN
 
-    def _binary(self, op: ast.operator, left: Any, right: Any) -> Any:
-        if isinstance(left, list) and isinstance(right, list) and isinstance(op, ast.Add):
-            return left + right
-        if isinstance(left, str) and isinstance(right, str) and isinstance(op, ast.Add):
-            return left + right
-        if isinstance(left, list) and isinstance(op, ast.Mult) and isinstance(right, Size):
-            return left * right.value if len(left) * right.value <= MOST_VALUES else UNKNOWN
+    def binary(self, op: ast.operator, left: Any, right: Any, node: ast.AST) -> Any:
+        """The value of an operation, with the text of both sides if it is whole; `UNKNOWN` if it has none."""
         for array, other in ((left, right), (right, left)):
             if isinstance(array, Array):
                 alike = isinstance(other, Array) and plain(other.shape) == plain(array.shape)
-                return array if alike or isinstance(other, int | float | Size | Number) else UNKNOWN
+                return array if alike or isinstance(other, int | float | Number) else UNKNOWN
         left, right = (v.value if isinstance(v, Number) else v for v in (left, right))
-        return arithmetic(op, left, right)
-
-    def _call(self, node: ast.Call, names: Mapping[str, Any]) -> Any:
-        function = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        function = node.func.id if isinstance(node.func, ast.Name) else function
-        arguments: list[Any] = []
-        for argument in node.args:
-            if isinstance(argument, ast.Starred):
-                spread = self._value(argument.value, names)
-                arguments += list(spread) if isinstance(spread, list | tuple) else [UNKNOWN]
-            else:
-                arguments.append(self._value(argument, names))
-        keywords = {k.arg: self._value(k.value, names) for k in node.keywords if k.arg}
-        for k in node.keywords:
-            spread = self._value(k.value, names) if k.arg is None else None
-            if isinstance(spread, dict):
-                keywords |= spread
-        if function in self.wanted:
-            self.calls.append(Call(function, tuple(arguments), keywords, node.lineno))
+        if (sign := _SIGNS.get(type(op))) is None:
             return UNKNOWN
-        if isinstance(node.func, ast.Name) and function in self._functions:
-            return self._called(self._functions[function], arguments, keywords, dict(names))
-        owner = self._value(node.func.value, names) if isinstance(node.func, ast.Attribute) else None
-        return function_value(function, owner, arguments, keywords)
-
-    def _called(
-        self,
-        function: ast.FunctionDef,
-        arguments: Sequence[Any],
-        keywords: Mapping[str, Any],
-        names: dict[str, Any],
-    ) -> Any:
-        if self._depth >= _DEEPEST:
-            return UNKNOWN
-        parameters = [a.arg for a in function.args.args]
-        defaults = function.args.defaults
-        inner = names | dict.fromkeys(parameters, UNKNOWN)
-        for name, value in zip(parameters[len(parameters) - len(defaults) :], defaults, strict=True):
-            inner[name] = self._named(name, self._value(value, names))
-        inner |= dict(zip(parameters, arguments, strict=False))
-        inner |= {k: v for k, v in keywords.items() if k in parameters}
-        self._depth += 1
         try:
-            return self._walk(function.body, inner)
-        finally:
-            self._depth -= 1
+            found = super().binary(op, left, right, node)
+        except NotLiteral:
+            return UNKNOWN
+        if type(found) is int:
+            return combined(sign, left, right, found)
+        return UNKNOWN if isinstance(found, complex) else found
 
-    _readers: ClassVar[Mapping[type[ast.expr], Callable[..., Any]]] = {
-        ast.Constant: _constant,
-        ast.Name: _name,
-        ast.List: _list,
-        ast.Tuple: _tuple,
-        ast.Dict: _dict,
-        ast.Lambda: _lambda,
-        ast.UnaryOp: _unary,
-        ast.BinOp: _operation,
-        ast.Compare: _comparison,
-        ast.IfExp: _choice,
-        ast.Subscript: _subscript,
-        ast.ListComp: _listed,
-        ast.GeneratorExp: _listed,
-        ast.Attribute: _member,
-        ast.Call: _call,
-    }
+    # Calls
+
+    def _of_Call(self, node: ast.Call, scope: Names) -> Any:
+        found = super()._of_Call(node, scope)
+        return UNKNOWN if found is None else found
+
+    def spread(self, value: Any) -> Iterable[Any]:
+        """The elements of a value behind `*`; `UNKNOWN` for one that is no list."""
+        return value if isinstance(value, list | tuple) else [UNKNOWN]
+
+    def mapping(self, value: Any) -> Mapping[Any, Any]:
+        """The items of a value behind `**`; none of one that is no mapping."""
+        return value if isinstance(value, dict) else {}
+
+    def function(self, node: ast.Call, owner: Any, arguments: Sequence[Any], keywords: Names) -> Any:
+        """The value of a function of Python or NumPy; a call that is looked for is kept."""
+        name = called_name(node)
+        if name in self.wanted:
+            self.calls.append(ScriptCall(name, tuple(arguments), keywords, node.lineno))
+            return UNKNOWN
+        return function_value(name, owner, arguments, keywords)

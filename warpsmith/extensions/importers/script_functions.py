@@ -1,35 +1,30 @@
 """Functions of Python and NumPy, as far as scripts use them to make sizes and arrays."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from warpsmith.extensions.importers.script_values import (
-    MOST_VALUES,
     UNKNOWN,
     Array,
+    FileText,
     Number,
     Size,
-    Text,
     plain,
     product,
 )
 
-DTYPES = frozenset(
-    (
-        "float16",
-        "float32",
-        "float64",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-    )
-)
+_WIDTHS = {"float": (16, 32, 64), "int": (8, 16, 32, 64), "uint": (8, 16, 32, 64)}
+DTYPES = frozenset(f"{kind}{width}" for kind, widths in _WIDTHS.items() for width in widths)
+_MOST_VALUES = 20_000
+"""Limit on the length of a list."""
+_ROUNDED: Mapping[str, Callable[[float], int]] = {
+    "int": int,
+    "ceil": math.ceil,
+    "floor": math.floor,
+    "round": round,
+}
+_EXTREMES: Mapping[str, Callable[..., Any]] = {"min": min, "amin": min, "max": max, "amax": max}
 
 
 def _dtype(value: Any) -> str:
@@ -47,21 +42,24 @@ def function_value(name: str, owner: Any, arguments: Sequence[Any], keywords: Ma
     first = arguments[0] if arguments else UNKNOWN
     if name in DTYPES:
         return _number(name, first)
-    for made in (_container(name, arguments, keywords), _member(name, owner, first), _whole(name, arguments)):
-        if made is not None:
-            return made
+    if (
+        isinstance(owner, Array | FileText | list | dict)
+        and (made := _member(name, owner, first)) is not None
+    ):
+        return made
+    for found in (_container(name, arguments, keywords), _whole(name, arguments)):
+        if found is not None:
+            return found
     return _array(name, arguments, keywords)
 
 
 def _number(dtype: str, given: Any) -> Number:
     value = given.value if isinstance(given, Number) else given
-    if dtype.startswith(("int", "uint")) and type(value) is float:
-        value = Size(int(value), str(int(value)))
-    return Number(dtype, value)
+    return Number(dtype, Size(int(value)) if "int" in dtype and type(value) is float else value)
 
 
 def _container(name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    """A list, tuple or mapping; None for other functions."""
+    """A list, tuple, mapping or file; None for other functions."""
     first = arguments[0] if arguments else UNKNOWN
     match name:
         case "OrderedDict" | "dict":
@@ -75,6 +73,8 @@ def _container(name: str, arguments: Sequence[Any], keywords: Mapping[str, Any])
             return tuple(first)
         case "map" if len(arguments) == 2 and _dtype(first) and isinstance(arguments[1], list | tuple):
             return [_number(first, value) for value in arguments[1]]
+        case "open" if isinstance(first, str):
+            return FileText(first)
     return None
 
 
@@ -82,50 +82,42 @@ def _range(bounds: Sequence[Any]) -> Any:
     if not 1 <= len(bounds) <= 3 or not all(type(b) is int for b in bounds) or 0 in bounds[2:]:
         return UNKNOWN
     values = range(*bounds)
-    return [Size(v, str(v)) for v in values] if len(values) <= MOST_VALUES else UNKNOWN
+    return [Size(v) for v in values] if len(values) <= _MOST_VALUES else UNKNOWN
 
 
 def _member(name: str, owner: Any, first: Any) -> Any:
-    """What a method of a file or an array gives; None for others."""
-    match name:
-        case "open" if isinstance(first, str):
-            return Text(first)
-        case "read" if isinstance(owner, Text):
+    """The result of a method of a file, an array, a list or a mapping; None for others."""
+    match name, owner:
+        case "read", FileText():
             return owner
-        case "astype" | "view" if isinstance(owner, Array):
-            return Array(owner.shape, _dtype(first) or owner.dtype)
-        case "ravel" | "flatten" if isinstance(owner, Array):
-            return Array((product(owner.shape),), owner.dtype)
-        case "copy" if isinstance(owner, list | dict):
+        case "astype" | "view", Array(shape, dtype):
+            return Array(shape, _dtype(first) or dtype)
+        case "ravel" | "flatten", Array(shape, dtype):
+            return Array((product(shape),), dtype)
+        case "copy", Array():
+            return owner
+        case "copy", list() | dict():
             return owner.copy()
-        case "copy" if isinstance(owner, Array):
-            return owner
     return None
 
 
 def _whole(name: str, arguments: Sequence[Any]) -> Any:
-    """A whole number that Python computes of others; None for other functions."""
+    """A whole number that Python computes of other values; None for other functions."""
     first = arguments[0] if arguments else UNKNOWN
-    values = list(first) if isinstance(first, list | tuple) else list(arguments)
-    match name:
-        case "min" | "amin" if values and all(type(v) in (Size, int, float) for v in values):
-            return min(values, key=plain)
-        case "max" | "amax" if values and all(type(v) in (Size, int, float) for v in values):
-            return max(values, key=plain)
-        case "len" if isinstance(first, list | tuple | dict):
-            return Size(len(first), str(len(first)))
-        case "prod" if isinstance(first, list | tuple):
-            return product(first)
-        case "int" | "ceil" | "floor" | "round" if type(plain(first)) in (int, float):
-            if isinstance(first, Size):
-                return first
-            number = float(plain(first))
-            if not math.isfinite(number):
-                return UNKNOWN
-            rounded = {"int": int(number), "ceil": math.ceil(number), "floor": math.floor(number)}
-            whole = rounded.get(name, round(number))
-            return Size(whole, str(whole))
-    return None
+    if name in _EXTREMES:
+        values = first if isinstance(first, list | tuple) else arguments
+        is_known = values and all(type(v) in (Size, int, float) for v in values)
+        return _EXTREMES[name](values) if is_known else None
+    if name == "len" and isinstance(first, list | tuple | dict):
+        return Size(len(first))
+    if name == "prod" and isinstance(first, list | tuple):
+        return product(first)
+    if name not in _ROUNDED or type(plain(first)) not in (int, float):
+        return None
+    number = plain(first)
+    if isinstance(first, Size):
+        return first
+    return Size(_ROUNDED[name](float(number))) if math.isfinite(number) else UNKNOWN
 
 
 def _array(name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:

@@ -1,18 +1,12 @@
 """Values of a Python script that are known without running it."""
 
-import ast
-import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-MOST_VALUES = 20_000
-"""Limit on the length of a list, and on the rounds of a comprehension."""
-_BIGGEST = 2**63
 
-
-class _Unknown:
-    """The value of what is not understood."""
+class _UnknownValue:
+    """Value of a part of a script that is not understood."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -21,16 +15,23 @@ class _Unknown:
         return False
 
 
-UNKNOWN: Final[Any] = _Unknown()
+UNKNOWN: Final[Any] = _UnknownValue()
 
 
-@dataclass(frozen=True)
-class Size:
-    """A whole number, and how the script arrives at it."""
+class Size(int):
+    """A whole number, and the expression by which the script arrives at it.
 
-    value: int
+    Attributes:
+        text: an expression over `Script.sizes`.
+    """
+
     text: str
-    """An expression over `Script.sizes`."""
+
+    def __new__(cls, value: int, text: str = "") -> "Size":
+        """A number; without a text it is one that the script writes out."""
+        made = super().__new__(cls, value)
+        made.text = text or str(value)
+        return made
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Array:
 
 
 @dataclass(frozen=True)
-class Text:
+class FileText:
     """A text that a file of this name holds."""
 
     path: str
@@ -62,73 +63,32 @@ def plain(value: Any) -> Any:
     """A value as Python has it, without texts."""
     if isinstance(value, Number):
         return plain(value.value)
-    if isinstance(value, tuple):
+    if isinstance(value, list | tuple):
         return tuple(plain(v) for v in value)
-    if isinstance(value, list):
-        return tuple(plain(v) for v in value)
-    return value.value if isinstance(value, Size) else value
+    return int(value) if isinstance(value, Size) else value
 
 
-_ARITHMETIC: Mapping[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
-    ast.Add: ("+", operator.add),
-    ast.Sub: ("-", operator.sub),
-    ast.Mult: ("*", operator.mul),
-    ast.FloorDiv: ("//", operator.floordiv),
-    ast.Div: ("/", operator.truediv),
-    ast.Mod: ("%", operator.mod),
-    ast.Pow: ("**", operator.pow),
-}
-_COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-
-
-def arithmetic(op: ast.operator, left: Any, right: Any) -> Any:
-    """The value of an operation on two numbers, with the text of both if it is whole."""
-    if type(op) not in _ARITHMETIC or not all(type(v) in (int, float, Size) for v in (left, right)):
-        return UNKNOWN
-    sign, function = _ARITHMETIC[type(op)]
-    a, b = plain(left), plain(right)
-    if isinstance(op, ast.Pow) and (abs(a) > 2**16 or abs(b) > 64):
-        return UNKNOWN
-    try:
-        value = function(a, b)
-    except (ArithmeticError, ValueError):
-        return UNKNOWN
-    if isinstance(value, complex) or abs(value) > _BIGGEST:
-        return UNKNOWN
-    if type(value) is not int:
-        return value
+def combined(sign: str, left: Any, right: Any, value: int) -> Size:
+    """The whole number that an operation gives, with the text of both of its sides."""
     texts = [v.text if isinstance(v, Size) else str(v) for v in (left, right)]
     if all(text.isdecimal() for text in texts):
-        return Size(value, str(value))
-    return Size(value, " ".join((_factor(texts[0]), sign, _factor(texts[1]))))
-
-
-def _factor(text: str) -> str:
-    return text if text.isidentifier() or text.isdecimal() else f"({text})"
-
-
-def compared(op: ast.cmpop, left: Any, right: Any) -> Any:
-    """The value of a comparison."""
-    left, right = plain(left), plain(right)
-    if type(op) not in _COMPARISONS or UNKNOWN in (left, right):
-        return UNKNOWN
-    try:
-        return bool(_COMPARISONS[type(op)](left, right))
-    except TypeError:
-        return UNKNOWN
+        return Size(value)
+    return Size(value, f"{_factor(texts[0])} {sign} {_factor(texts[1])}")
 
 
 def product(extents: Iterable[Any]) -> Any:
     """The product of a shape's extents."""
-    whole: Any = Size(1, "1")
+    whole: Any = Size(1)
     for given in extents:
         extent = given.value if isinstance(given, Number) else given
-        whole = extent if plain(whole) == 1 else arithmetic(ast.Mult(), whole, extent)
+        if whole == 1:
+            whole = extent
+        elif isinstance(whole, int) and isinstance(extent, int):
+            whole = combined("*", whole, extent, int(whole) * int(extent))
+        else:
+            return UNKNOWN
     return whole
+
+
+def _factor(text: str) -> str:
+    return text if text.isidentifier() or text.isdecimal() else f"({text})"

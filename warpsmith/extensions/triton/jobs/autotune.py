@@ -10,7 +10,8 @@ from typing import Any
 
 from warpsmith.domain.kernels.triton_function import TritonFunction, last_name
 from warpsmith.extensions.triton.jobs.pruning import Condition, pruning_conditions
-from warpsmith.extensions.triton.jobs.safe_values import Config, Module, NotLiteral
+from warpsmith.extensions.triton.jobs.safe_values import Config, Module
+from warpsmith.source.python_text.evaluator import NotLiteral
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 """Launch options that a job may tune."""
@@ -166,7 +167,7 @@ def _partial(configs: Sequence[Config], tunables: Sequence[Tunable]) -> Iterator
 def _pruned(node: ast.expr | None, module: Module, problems: list[str]) -> tuple[list[Condition], list[str]]:
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return [], []
-    while isinstance(node, ast.Name) and (named := module.named(node.id)) is not None:
+    while isinstance(node, ast.Name) and (named := module.assigned(node.id)) is not None:
         node = named
     if not isinstance(node, ast.Dict):
         problems.append(f"line {node.lineno}: prune_configs_by is not read")

@@ -15,7 +15,8 @@ from warpsmith.extensions.triton.jobs.host_values import Tensor
 from warpsmith.extensions.triton.jobs.name_guesses import around, is_size, is_switch, is_tile
 from warpsmith.extensions.triton.jobs.pointer_uses import whole_rows
 from warpsmith.extensions.triton.jobs.pruning import Heuristic
-from warpsmith.extensions.triton.jobs.safe_values import Module, NotLiteral
+from warpsmith.extensions.triton.jobs.safe_values import Module
+from warpsmith.source.python_text.evaluator import NotLiteral
 
 _USUAL_TILE = 64
 _USUAL_GROUP = 8

@@ -7,7 +7,8 @@ from typing import TypeGuard
 
 from warpsmith.domain.kernels.triton_function import TritonFunction, last_name
 from warpsmith.extensions.triton.jobs.arithmetic import translated, with_names
-from warpsmith.extensions.triton.jobs.safe_values import Module, NotLiteral
+from warpsmith.extensions.triton.jobs.safe_values import Module
+from warpsmith.source.python_text.evaluator import NotLiteral
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def read_heuristics(function: TritonFunction, module: Module) -> tuple[Heuristic
         if not (isinstance(decorator, ast.Call) and last_name(decorator.func) == "heuristics"):
             continue
         given = decorator.args[0] if decorator.args else next((k.value for k in decorator.keywords), None)
-        while isinstance(given, ast.Name) and (named := module.named(given.id)) is not None:
+        while isinstance(given, ast.Name) and (named := module.assigned(given.id)) is not None:
             given = named
         if isinstance(given, ast.Dict):
             pairs = zip(given.keys, given.values, strict=True)
@@ -228,7 +229,7 @@ class _Reader:
             return values[name]
         try:
             found = (
-                None if self.module.named(name) is None else self.module.evaluate(ast.Name(name, lineno=0))
+                None if self.module.assigned(name) is None else self.module.evaluate(ast.Name(name, lineno=0))
             )
         except NotLiteral:
             return None

@@ -1,0 +1,1 @@
+"""Python texts that are evaluated from their syntax trees and never run."""
