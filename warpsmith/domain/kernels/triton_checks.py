@@ -1,4 +1,4 @@
-"""What a Triton kernel of a job must be, beyond the form of every kernel."""
+"""Demands on a Triton kernel of a job, beyond the form of every kernel."""
 
 import re
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ def with_warps(kernel: object, parameters: object) -> object:
 
 
 def triton_problem(kernel: "Kernel") -> str:
-    """What a Triton kernel cannot have, with its field; empty if all is well."""
+    """The first field that a Triton kernel cannot have, with the reason; empty if all is well."""
     for field in _NOT_OF_TRITON:
         if getattr(kernel, field):
             return f"{field}: a Triton kernel has none; leave it out"

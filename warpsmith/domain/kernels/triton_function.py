@@ -7,7 +7,7 @@ from functools import lru_cache
 
 FP_FUSION = "enable_fp_fusion"
 LAUNCH_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", FP_FUSION)
-"""What a launch may be told beside the function's own parameters."""
+"""Options of a launch beside the function's own parameters."""
 TOO_DEEP = "holds an expression that is nested too deeply"
 _JIT = frozenset({"triton.jit", "triton.runtime.jit"})
 
@@ -87,7 +87,7 @@ def last_name(node: ast.expr) -> str:
 
 
 def jit_names(tree: ast.AST) -> frozenset[str]:
-    """What stands for `triton.jit` in a file."""
+    """Dotted names that mean `triton.jit` in a file, from its imports."""
     found = set(_JIT)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "triton":

@@ -56,7 +56,7 @@ def load_hip() -> Any:
 
 
 def values(result: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What a call returned after its error.
+    """Values that a call returned after its status.
 
     Raises:
         HipError: the call failed.
@@ -68,7 +68,7 @@ def values(result: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def must(result: tuple[Any, ...], words: str) -> tuple[Any, ...]:
-    """What a call returned after its error.
+    """Values that a call returned after its status, for calls whose failure is a fault of the device.
 
     Raises:
         DeviceFault: the call failed; the message begins with `words`.
@@ -80,7 +80,7 @@ def must(result: tuple[Any, ...], words: str) -> tuple[Any, ...]:
 
 
 def refusal_or_fault(exc: HipError, words: str) -> LaunchRefused | DeviceFault:
-    """What an error of a launch, or of loading a binary, means."""
+    """Exception for an error of a launch, or of loading a binary: a refusal of the launch, or a fault."""
     kind = LaunchRefused if str(exc) in _REFUSALS else DeviceFault
     return kind(f"{words}: {exc}")
 

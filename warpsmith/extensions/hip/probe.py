@@ -18,7 +18,7 @@ def probe_devices() -> list[DeviceInfo]:
 
 
 def device_info(hip: Any, index: int) -> DeviceInfo:
-    """One device.
+    """A device as HIP describes it.
 
     Raises:
         Unavailable: the runtime does not describe it.

@@ -15,7 +15,7 @@ from warpsmith.extensions.hip.calls import HipError, must, refusal_or_fault, val
 from warpsmith.extensions.hip.memory import HipAddressSpace
 
 _IMAGES = (b"\x7fELF", b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB")
-"""How a code object begins, and a bundle of several, plain and compressed."""
+"""First bytes of a code object, and of a bundle of several, plain and compressed."""
 
 
 class HipProgram(ProgramVariables):

@@ -1,4 +1,4 @@
-"""Where ROCm is on this machine, if it is. Nothing of it is loaded."""
+"""Finds the files of ROCm on this machine without loading any."""
 
 import os
 from collections.abc import Iterator

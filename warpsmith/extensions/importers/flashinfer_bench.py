@@ -18,23 +18,23 @@ _MOST_WORKLOADS = 64
 _USUAL_SIZE = 1024
 
 
-class _Axis(BaseModel):
+class _DefinitionAxis(BaseModel):
     type: Literal["const", "var"]
     value: int | None = None
 
 
-class _Tensor(BaseModel):
+class _DefinitionTensor(BaseModel):
     shape: list[str] | None
     dtype: str
 
 
-class Definition(BaseModel):
-    """What of a definition a job takes over."""
+class OperatorDefinition(BaseModel):
+    """Fields of an operator's definition that a job takes over."""
 
     name: str
-    axes: dict[str, _Axis]
-    inputs: dict[str, _Tensor]
-    outputs: dict[str, _Tensor]
+    axes: dict[str, _DefinitionAxis]
+    inputs: dict[str, _DefinitionTensor]
+    outputs: dict[str, _DefinitionTensor]
     reference: str
     constraints: list[str] = Field(default_factory=list)
 
@@ -44,14 +44,14 @@ class _Input(BaseModel):
     value: int | float | bool | None = None
 
 
-class _Workload(BaseModel):
+class _TraceWorkload(BaseModel):
     axes: dict[str, int]
     inputs: dict[str, _Input] = Field(default_factory=dict)
 
 
 class _Trace(BaseModel):
     definition: str = ""
-    workload: _Workload
+    workload: _TraceWorkload
 
 
 class _Spec(BaseModel):
@@ -65,7 +65,7 @@ class _SourceFile(BaseModel):
 
 
 class Solution(BaseModel):
-    """What of a solution a job takes over."""
+    """Fields of a solution that a job takes over: its language and sources."""
 
     name: str
     definition: str
@@ -77,12 +77,12 @@ class Solution(BaseModel):
 class Bench:
     """Files of FlashInfer-Bench about one operator."""
 
-    definition: Definition
-    workloads: tuple[_Workload, ...] = ()
+    definition: OperatorDefinition
+    workloads: tuple[_TraceWorkload, ...] = ()
     origin: str = ""
 
 
-def read_json(path: Path) -> Definition | Solution:
+def read_json(path: Path) -> OperatorDefinition | Solution:
     """A definition or a solution.
 
     Raises:
@@ -98,20 +98,20 @@ def read_json(path: Path) -> Definition | Solution:
             "source",
             f"{path.name} is neither a definition nor a solution of FlashInfer-Bench: no axes, no sources",
         )
-    kind: type[Definition] | type[Solution] = Definition if "axes" in data else Solution
+    kind: type[OperatorDefinition] | type[Solution] = OperatorDefinition if "axes" in data else Solution
     try:
         return kind.model_validate(data)
     except ValidationError as exc:
         raise InvalidInput("source", f"{path.name}: {_first(exc)}") from exc
 
 
-def read_workloads(path: Path, definition: str) -> tuple[_Workload, ...]:
+def read_workloads(path: Path, definition: str) -> tuple[_TraceWorkload, ...]:
     """The workloads of a definition in a file of traces, one JSON object a line.
 
     Raises:
         InvalidInput: a line is no trace, or none is of this definition.
     """
-    found: list[_Workload] = []
+    found: list[_TraceWorkload] = []
     others: set[str] = set()
     for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
         if not line.strip():
@@ -152,7 +152,7 @@ def known_job(bench: Bench, kernel: KernelDefinition) -> KnownJob:
     return KnownJob(bench.origin, workloads=_workloads(bench), arguments=arguments, remarks=tuple(remarks))
 
 
-def _pairs(pointers: Sequence[str], tensors: Mapping[str, _Tensor]) -> Iterator[tuple[str, str]]:
+def _pairs(pointers: Sequence[str], tensors: Mapping[str, _DefinitionTensor]) -> Iterator[tuple[str, str]]:
     """Pointer arguments with their tensors: by name, else in order if there are as many."""
     shaped = [name for name, tensor in tensors.items() if tensor.shape is not None]
     named = {p: match for p in pointers if (match := _match(p, {n: tensors[n] for n in shaped})) is not None}
@@ -163,7 +163,7 @@ def _pairs(pointers: Sequence[str], tensors: Mapping[str, _Tensor]) -> Iterator[
         yield from zip(rest, left, strict=True)
 
 
-def _match(name: str, tensors: Mapping[str, _Tensor]) -> str | None:
+def _match(name: str, tensors: Mapping[str, _DefinitionTensor]) -> str | None:
     plain = _plain(name)
     return next((own for own in tensors if _plain(own) == plain), None)
 
@@ -175,7 +175,7 @@ def _plain(name: str) -> str:
     return text.removeprefix("d_").removeprefix("p_").replace("_", "")
 
 
-def _argument(bench: Bench, name: str, tensor: _Tensor) -> KnownArgument:
+def _argument(bench: Bench, name: str, tensor: _DefinitionTensor) -> KnownArgument:
     dtype = tensor.dtype if tensor.dtype in set(Dtype) else ""
     role = "output" if name in bench.definition.outputs else "input"
     if tensor.shape is None:

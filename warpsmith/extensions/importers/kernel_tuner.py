@@ -42,7 +42,7 @@ _MOST_CONFIGURATIONS = 200_000
 
 @dataclass(frozen=True)
 class TunerScript:
-    """One `tune_kernel` of a script."""
+    """Call of `tune_kernel` in a script, as facts for a job."""
 
     known: KnownJob
     source_text: str

@@ -1,4 +1,4 @@
-"""What a compile child says of a Triton binary, held against the binary itself. Runs in the worker.
+"""Checks the reply of a compile child on a Triton binary against the binary itself. Runs in the worker.
 
 A `@triton.constexpr_function` is Python that runs in the process that replies, so that a kernel can write the
 reply. What launches and checks rely on is therefore read from the binary's own tables.

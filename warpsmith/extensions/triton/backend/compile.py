@@ -1,4 +1,4 @@
-"""One variant of a Triton kernel to a cubin, as an engine's launch would make it. Runs in compile children.
+"""Compiles a variant of a Triton kernel to a cubin as an engine's launch would. Runs in compile children.
 
 Told to the compiler: types, constants and divisibility of the launch (`Specialisation`), and that a multiply
 and an addition may be fused, which later versions of Triton leave to their user.

@@ -32,23 +32,23 @@ class NotSelfContained(ValueError):
 
 
 @dataclass(frozen=True)
-class _Definition:
+class _NamedStatement:
     """A statement of the file that gives a name its value."""
 
     node: ast.stmt
     needs: frozenset[str]
     problem: str = ""
-    """Why it cannot be kept; empty if it can."""
+    """Reason for which the kernel cannot use the statement; empty if it can."""
 
 
 @dataclass
-class _File:
+class _KernelFile:
     lines: list[str]
     jit: frozenset[str]
-    """What stands for `triton.jit`."""
-    known: dict[str, _Definition] = field(default_factory=dict)
+    """Dotted names that mean `triton.jit` in the file."""
+    known: dict[str, _NamedStatement] = field(default_factory=dict)
     meanings: dict[str, set[str]] = field(default_factory=dict)
-    """What a name of the file stands for: dotted names of imports, and nothing for what is not imported."""
+    """Meanings of each name of the file: dotted names of imports, and "" where it is no import."""
 
 
 def kernel_module(text: str, entry: str) -> str:
@@ -69,7 +69,7 @@ def _module(text: str, entry: str) -> str:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as exc:
         raise ValueError(f"kernel.source is no Python: {exc}") from exc
-    file = _File(_LINES.split(text), jit_names(tree))
+    file = _KernelFile(_LINES.split(text), jit_names(tree))
     for statement in _statements(tree.body):
         for name, definition in _definitions(statement, file.jit):
             file.known[name] = definition
@@ -106,15 +106,18 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield node
 
 
-def _definitions(node: ast.stmt, jit: frozenset[str]) -> Iterator[tuple[str, _Definition]]:
+def _definitions(node: ast.stmt, jit: frozenset[str]) -> Iterator[tuple[str, _NamedStatement]]:
     if isinstance(node, ast.Import):
         for alias in node.names:
             root = alias.name.partition(".")[0]
-            yield (alias.asname or root), _Definition(node, frozenset(), _of_module(root, node.names))
+            yield (alias.asname or root), _NamedStatement(node, frozenset(), _of_module(root, node.names))
     elif isinstance(node, ast.ImportFrom):
         root = (node.module or "").partition(".")[0] if not node.level else "."
         for alias in node.names:
-            yield (alias.asname or alias.name), _Definition(node, frozenset(), _of_module(root, node.names))
+            yield (
+                (alias.asname or alias.name),
+                _NamedStatement(node, frozenset(), _of_module(root, node.names)),
+            )
     elif isinstance(node, ast.FunctionDef):
         yield node.name, _function(node, jit)
     elif isinstance(node, ast.Assign | ast.AnnAssign):
@@ -123,7 +126,7 @@ def _definitions(node: ast.stmt, jit: frozenset[str]) -> Iterator[tuple[str, _De
             for name in _names(target):
                 yield name, _assignment(node)
     elif isinstance(node, ast.ClassDef):
-        yield node.name, _Definition(node, frozenset(), _IS_CLASS)
+        yield node.name, _NamedStatement(node, frozenset(), _IS_CLASS)
 
 
 def _of_module(root: str, names: list[ast.alias]) -> str:
@@ -134,15 +137,15 @@ def _of_module(root: str, names: list[ast.alias]) -> str:
     return ""
 
 
-def _function(node: ast.FunctionDef, jit: frozenset[str]) -> _Definition:
+def _function(node: ast.FunctionDef, jit: frozenset[str]) -> _NamedStatement:
     if jit_decorator(node, jit) is None and not any(_stays(d) for d in node.decorator_list):
-        return _Definition(node, frozenset(), "is no @triton.jit function")
+        return _NamedStatement(node, frozenset(), "is no @triton.jit function")
     heads = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
     heads += [a.annotation for a in _arguments(node.args) if a.annotation is not None]
     for head in heads:
         if not _is_constant(head):
             words = f"has {ast.unparse(head)!r}, which is no constant, in its head"
-            return _Definition(node, frozenset(), words)
+            return _NamedStatement(node, frozenset(), words)
     own = {a.arg for a in _arguments(node.args)}
     own |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     outside = [*heads, *(d for d in node.decorator_list if _stays(d))]
@@ -150,14 +153,14 @@ def _function(node: ast.FunctionDef, jit: frozenset[str]) -> _Definition:
     decorator = jit_decorator(node, jit)
     if decorator is not None:
         outside.append(decorator.func if isinstance(decorator, ast.Call) else decorator)
-    return _Definition(node, frozenset(needs | {n for part in outside for n in _loaded(part)}))
+    return _NamedStatement(node, frozenset(needs | {n for part in outside for n in _loaded(part)}))
 
 
-def _assignment(node: ast.Assign | ast.AnnAssign) -> _Definition:
+def _assignment(node: ast.Assign | ast.AnnAssign) -> _NamedStatement:
     parts = [p for p in (node.value, getattr(node, "annotation", None)) if p is not None]
     if node.value is None or not all(_is_constant(p) for p in parts):
-        return _Definition(node, frozenset(), "is no constant, and the kernel uses it; write its value")
-    return _Definition(node, frozenset(n for part in parts for n in _loaded(part)))
+        return _NamedStatement(node, frozenset(), "is no constant, and the kernel uses it; write its value")
+    return _NamedStatement(node, frozenset(n for part in parts for n in _loaded(part)))
 
 
 def _is_constant(node: ast.AST) -> bool:
@@ -186,7 +189,7 @@ def _meaning(name: str, node: ast.stmt) -> str:
     return ""
 
 
-def _require_known_calls(file: _File, node: ast.stmt) -> None:
+def _require_known_calls(file: _KernelFile, node: ast.stmt) -> None:
     """Refuse a call in a constant or a head whose name stands for something else than a type.
 
     Raises:
@@ -223,7 +226,7 @@ def _stays(decorator: ast.expr) -> bool:
     return dotted(decorator).endswith("constexpr_function")
 
 
-def _written(file: _File, kept: list[ast.stmt]) -> str:
+def _written(file: _KernelFile, kept: list[ast.stmt]) -> str:
     """The kept statements at their own lines; every other line is empty."""
     out = [""] * (len(file.lines) + 1)
     taken: set[int] = set()
@@ -244,8 +247,8 @@ def _written(file: _File, kept: list[ast.stmt]) -> str:
     return "\n".join(out[1:]) + "\n"
 
 
-def _after(file: _File, node: ast.stmt) -> bool:
-    """Whether another statement follows on the last line of this one."""
+def _after(file: _KernelFile, node: ast.stmt) -> bool:
+    """True if another statement follows on the last line of this one."""
     line = file.lines[(node.end_lineno or node.lineno) - 1].encode()
     rest = line[node.end_col_offset or 0 :].decode(errors="replace").strip()
     return bool(rest) and not rest.startswith("#")

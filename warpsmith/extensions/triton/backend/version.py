@@ -1,4 +1,4 @@
-"""Which Triton is installed; nothing of it is imported."""
+"""Version of the installed Triton, found without importing it."""
 
 from importlib.metadata import PackageNotFoundError, version
 

@@ -3,13 +3,14 @@
 import ast
 import copy
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernels.triton_function import last_name
 from warpsmith.errors import ExpressionError
 
 Leaf = Callable[[ast.expr], ast.expr | None]
-"""What stands for a part that is no arithmetic; None if nothing does."""
+"""Replacement of a part that is no arithmetic; None to translate the part itself."""
 
 _FUNCTIONS = {
     "cdiv": "ceil_div",
@@ -37,26 +38,13 @@ def translated(node: ast.expr, leaf: Leaf) -> ast.expr | None:
     match node:
         case ast.Constant(value=bool() | int() | float() | str()):
             return node
-        case ast.BinOp(left=left, op=op, right=right):
-            a, b = translated(left, leaf), translated(right, leaf)
-            return None if a is None or b is None else ast.BinOp(a, op, b)
-        case ast.UnaryOp(op=op, operand=operand):
-            a = translated(operand, leaf)
-            return None if a is None else ast.UnaryOp(op, a)
-        case ast.BoolOp(op=op, values=values):
-            parts = _all(values, leaf)
-            return None if parts is None else ast.BoolOp(op, parts)
-        case ast.Compare(left=left, ops=ops, comparators=others):
-            parts = _all([left, *others], leaf)
-            return None if parts is None else ast.Compare(parts[0], ops, parts[1:])
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            parts = _all([test, body, orelse], leaf)
-            return None if parts is None else ast.IfExp(parts[0], parts[1], parts[2])
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
             parts = _all(elts, leaf)
             return None if parts is None else ast.Tuple(parts, ast.Load())
         case ast.Call(func=func, args=args, keywords=[]):
             return _call(last_name(func), args, leaf)
+        case ast.BinOp() | ast.UnaryOp() | ast.BoolOp() | ast.Compare() | ast.IfExp():
+            return _rebuilt(node, leaf)
     return None
 
 
@@ -94,6 +82,19 @@ def with_names(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
 def names_of(node: ast.expr) -> list[str]:
     """Names in an expression, each time that they stand there."""
     return [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
+
+
+def _rebuilt(node: ast.expr, leaf: Leaf) -> ast.expr | None:
+    """An operation with its operands translated; None if one of them has no translation."""
+    found: dict[str, Any] = {}
+    for name, part in ast.iter_fields(node):
+        if isinstance(part, ast.expr):
+            found[name] = translated(part, leaf)
+        elif isinstance(part, list) and isinstance(part[0], ast.expr):
+            found[name] = _all(part, leaf)
+        else:
+            found[name] = part
+    return None if None in found.values() else type(node)(**found)
 
 
 def _all(nodes: list[ast.expr], leaf: Leaf) -> list[ast.expr] | None:

@@ -23,7 +23,7 @@ _MOST_VALUES = 64
 
 
 @dataclass(frozen=True)
-class Tunable:
+class TunedParameter:
     """A parameter of the space."""
 
     name: str
@@ -34,11 +34,11 @@ class Tunable:
 
 @dataclass(frozen=True)
 class Autotune:
-    """What a function's `triton.autotune` says."""
+    """Search space and notes from the `triton.autotune` of a function."""
 
     line: int
     """From 1; that of the decorator. 0 if there is none."""
-    tunables: tuple[Tunable, ...] = ()
+    tunables: tuple[TunedParameter, ...] = ()
     fixed: dict[str, Any] = field(default_factory=dict)
     """Values that every configuration gives and that no space can have: None and texts."""
     key: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Autotune:
     remarks: tuple[str, ...] = ()
     """Facts for comments."""
     problems: tuple[str, ...] = ()
-    """What is not understood, with lines."""
+    """Parts of the decorator that are not understood, with lines."""
 
 
 def read_autotune(function: TritonFunction, module: Module) -> Autotune:
@@ -94,7 +94,7 @@ def _configs(node: ast.expr | None, call: ast.Call, module: Module, problems: li
 
 
 def _readable(node: ast.expr, module: Module) -> list[Config]:
-    """Those elements of a list of configurations that can be evaluated."""
+    """The configurations of a list that can be evaluated, without the others."""
     found: list[Config] = []
     for part in node.elts if isinstance(node, ast.List | ast.Tuple) else ():
         try:
@@ -108,8 +108,8 @@ def _readable(node: ast.expr, module: Module) -> list[Config]:
 
 def _space(
     configs: Sequence[Config], names: set[str], problems: list[str]
-) -> tuple[list[Tunable], dict[str, Any]]:
-    tunables: list[Tunable] = []
+) -> tuple[list[TunedParameter], dict[str, Any]]:
+    tunables: list[TunedParameter] = []
     fixed: dict[str, Any] = {}
     columns: dict[str, list[Any]] = {}
     for name in dict.fromkeys(name for c in configs for name in (*c.kwargs, *c.options)):
@@ -135,7 +135,7 @@ def _space(
         if len(values) > _MOST_VALUES:
             problems.append(f"{name} has {len(values)} values; the first {_MOST_VALUES} are listed")
             values = [default, *(v for v in values if v != default)][:_MOST_VALUES]
-        tunables.append(Tunable(name, tuple(_ordered(values)), default))
+        tunables.append(TunedParameter(name, tuple(_ordered(values)), default))
     return tunables, fixed
 
 
@@ -152,7 +152,7 @@ def _ordered(values: list[Any]) -> list[Any]:
     return sorted(values) if len({isinstance(v, str) for v in values}) == 1 else values
 
 
-def _partial(configs: Sequence[Config], tunables: Sequence[Tunable]) -> Iterator[str]:
+def _partial(configs: Sequence[Config], tunables: Sequence[TunedParameter]) -> Iterator[str]:
     size = 1
     for tunable in tunables:
         size *= len(tunable.values)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernels.triton_function import TritonFunction, TritonParameter, last_name
 from warpsmith.extensions.triton.jobs.arithmetic import expression_text
-from warpsmith.extensions.triton.jobs.autotune import OPTION_DEFAULTS, OPTIONS, Autotune, Tunable
+from warpsmith.extensions.triton.jobs.autotune import OPTION_DEFAULTS, OPTIONS, Autotune, TunedParameter
 from warpsmith.extensions.triton.jobs.dimensions import Dimensions
-from warpsmith.extensions.triton.jobs.host_launch import HostLaunch
-from warpsmith.extensions.triton.jobs.host_values import Tensor
+from warpsmith.extensions.triton.jobs.host_launch import TritonLaunch
+from warpsmith.extensions.triton.jobs.host_values import HostTensor
 from warpsmith.extensions.triton.jobs.name_guesses import around, is_size, is_switch, is_tile
 from warpsmith.extensions.triton.jobs.pointer_uses import whole_rows
 from warpsmith.extensions.triton.jobs.pruning import Heuristic
@@ -30,7 +30,7 @@ class FixedValue:
 
     name: str
     text: str
-    """As the job file writes it, without YAML's quotes."""
+    """Value in the words of a job file, without YAML's quotes."""
     comment: str = ""
     is_guess: bool = False
 
@@ -41,13 +41,13 @@ class ConstexprReader:
 
     function: TritonFunction
     autotune: Autotune
-    launch: HostLaunch | None
+    launch: TritonLaunch | None
     dimensions: Dimensions
     module: Module
     _tuned: set[str] = field(default_factory=set)
     _done: dict[str, FixedValue] = field(default_factory=dict)
 
-    def tunables(self) -> tuple[list[Tunable], dict[str, str]]:
+    def tunables(self) -> tuple[list[TunedParameter], dict[str, str]]:
         """Parameters of the space, with comments on those that are proposed."""
         found = list(self.autotune.tunables)
         comments: dict[str, str] = {}
@@ -61,7 +61,7 @@ class ConstexprReader:
             default = given or (_USUAL_GROUP if name.startswith("GROUP") else _USUAL_TILE)
             least = 1 if name.startswith("GROUP") else 16
             values = around(default, least) if default & (default - 1) == 0 else [default]
-            found.append(Tunable(name, tuple(values), default))
+            found.append(TunedParameter(name, tuple(values), default))
             comments[name] = "powers of two around the file's own" if given else "a guess"
         if not self.autotune.tunables:
             for tunable in self._options():
@@ -138,7 +138,7 @@ class ConstexprReader:
         text = parameter.default or ""
         return int(text) if text.isdecimal() and int(text) > 0 else None
 
-    def _options(self) -> Iterator[Tunable]:
+    def _options(self) -> Iterator[TunedParameter]:
         loops = any(isinstance(n, ast.For | ast.While) for n in ast.walk(self.function.node))
         for name, usual in (("num_warps", _WARPS), ("num_stages", _STAGES)):
             given = self.dimensions.constant(self.launch.given.get(name)) if self.launch else None
@@ -147,7 +147,7 @@ class ConstexprReader:
                 default = given.value
             if name == "num_stages" and not loops and given is None:
                 continue  # stages are those of a loop
-            yield Tunable(name, tuple(sorted({*usual, default})), default)
+            yield TunedParameter(name, tuple(sorted({*usual, default})), default)
 
     def _from_host(self, parameter: TritonParameter) -> FixedValue | None:
         name = parameter.name
@@ -175,7 +175,7 @@ class ConstexprReader:
                 if isinstance(tree, ast.Tuple) or any(isinstance(n, ast.Tuple) for n in ast.walk(tree)):
                     return None
                 return FixedValue(name, found, f"as line {self.launch.line} passes it")
-        if " is not None" in text or isinstance(given, Tensor):
+        if " is not None" in text or isinstance(given, HostTensor):
             return FixedValue(name, "true", f"the host passes {text}", True)
         if " is None" in text:
             return FixedValue(name, "false", f"the host passes {text}", True)
@@ -242,7 +242,7 @@ class ConstexprReader:
         return literal_text(found) if fits or (isinstance(found, str) and is_plain_text(found)) else None
 
 
-def options_of(launch: HostLaunch | None, autotune: Autotune, dimensions: Dimensions) -> Iterator[str]:
+def options_of(launch: TritonLaunch | None, autotune: Autotune, dimensions: Dimensions) -> Iterator[str]:
     """Launch options whose values only the host program knows."""
     for name in OPTIONS:
         if launch is None or name not in launch.texts or autotune.tunables:

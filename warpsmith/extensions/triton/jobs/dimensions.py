@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from warpsmith.domain.templates.space import reserved
 from warpsmith.extensions.triton.jobs.arithmetic import expression_text, names_of, with_names
-from warpsmith.extensions.triton.jobs.host_launch import HostLaunch
+from warpsmith.extensions.triton.jobs.host_launch import TritonLaunch
 from warpsmith.extensions.triton.jobs.host_values import MULTIPROCESSORS
 from warpsmith.extensions.triton.jobs.pruning import replaced
 
@@ -19,7 +19,7 @@ _DEEPEST = 12
 class Dimensions:
     """Expressions of a job, over its dimensions and parameters."""
 
-    launch: HostLaunch | None
+    launch: TritonLaunch | None
     taken: Collection[str]
     """Names that no dimension may have: the kernel's `tl.constexpr` parameters and launch options."""
     tunables: Collection[str] = ()

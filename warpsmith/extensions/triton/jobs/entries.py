@@ -1,4 +1,4 @@
-"""Which Triton functions of a file are kernels, and which only helpers of others."""
+"""Tells the Triton functions of a file that are kernels from helpers of others."""
 
 import ast
 from collections.abc import Mapping, Sequence

@@ -5,23 +5,23 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from warpsmith.domain.kernels.triton_function import TritonFunction, last_name
-from warpsmith.extensions.triton.jobs.host_values import Extents, Scope, Tensor, Value, atom
+from warpsmith.extensions.triton.jobs.host_values import Extents, HostNames, HostTensor, Value, atom
 
 _MOST_AXES = 3
 
 
 @dataclass
-class HostLaunch:
-    """One launch, `kernel[grid](...)`."""
+class TritonLaunch:
+    """Launch of a kernel in host code, `kernel[grid](...)`."""
 
     line: int
     grid: tuple[ast.expr, ...] | None
     """Over atoms and `META.NAME`; None if it is not understood."""
     given: dict[str, Value | None]
-    """What the call passes, by parameter of the kernel or launch option; None: not understood."""
+    """Values that the call passes, by parameter of the kernel or launch option; None: not understood."""
     texts: dict[str, str]
-    """The same as the call writes it."""
-    scope: Scope
+    """Texts of the passed values in the call, by the names of `given`."""
+    scope: HostNames
     constants: dict[str, ast.expr] = field(default_factory=dict)
     """Literals and types that the call passes."""
 
@@ -31,11 +31,11 @@ class HostLaunch:
         return (self.grid is not None) * 100 + sum(v is not None for v in self.given.values())
 
 
-def host_launches(tree: ast.Module, function: TritonFunction) -> tuple[HostLaunch, ...]:
+def host_launches(tree: ast.Module, function: TritonFunction) -> tuple[TritonLaunch, ...]:
     """The launches of a kernel in its file, those first of which most is understood."""
-    found: list[HostLaunch] = []
+    found: list[TritonLaunch] = []
     for body, arguments in _bodies(tree):
-        walk = _Walk(function, Scope())
+        walk = _Walk(function, HostNames())
         walk.body(s for s in tree.body if _is_literal(s))
         walk.enter(arguments)
         walk.body(body)
@@ -55,8 +55,8 @@ def _bodies(tree: ast.Module) -> Iterator[tuple[list[ast.stmt], ast.arguments | 
 @dataclass
 class _Walk:
     function: TritonFunction
-    scope: Scope
-    found: list[HostLaunch] = field(default_factory=list)
+    scope: HostNames
+    found: list[TritonLaunch] = field(default_factory=list)
     grids: dict[str, ast.expr] = field(default_factory=dict)
 
     def enter(self, arguments: ast.arguments | None) -> None:
@@ -125,13 +125,13 @@ class _Walk:
                 self._unpack(names, self.scope.value(value), is_sure)
 
     def _bind(self, name: str, found: Value | None, is_sure: bool) -> None:
-        if not is_sure and name in self.scope.values and not isinstance(found, Tensor):
+        if not is_sure and name in self.scope.values and not isinstance(found, HostTensor):
             return  # one branch of several: what holds without it is the better guess
         if found is None:
             self.scope.values.pop(name, None)
             return
-        if isinstance(found, Tensor):
-            found = Tensor(found.name or name, found.shape, found.dtype)
+        if isinstance(found, HostTensor):
+            found = HostTensor(found.name or name, found.shape, found.dtype)
         if isinstance(found, ast.Name):
             self.scope.called.setdefault(self.scope.equal(found.id), name)
         elif isinstance(found, ast.expr):
@@ -178,7 +178,7 @@ class _Walk:
                 ):
                     self.found.append(self._launch(node, grid))
 
-    def _launch(self, call: ast.Call, grid: ast.expr) -> HostLaunch:
+    def _launch(self, call: ast.Call, grid: ast.expr) -> TritonLaunch:
         given: dict[str, ast.expr] = {}
         for parameter, argument in zip(self.function.parameters, call.args, strict=False):
             if isinstance(argument, ast.Starred):
@@ -187,7 +187,7 @@ class _Walk:
         given |= {k.arg: k.value for k in call.keywords if k.arg}
         values = {name: self._passed(node) for name, node in given.items()}
         # A grid is a function of what the call passes, so both see the same names.
-        return HostLaunch(
+        return TritonLaunch(
             call.lineno,
             self._grid(grid),
             values,
@@ -198,9 +198,11 @@ class _Walk:
 
     def _passed(self, node: ast.expr) -> Value | None:
         if isinstance(node, ast.Name) and isinstance(
-            found := self.scope.values.get(node.id), ast.expr | Tensor
+            found := self.scope.values.get(node.id), ast.expr | HostTensor
         ):
-            return Tensor(found.name, found.shape, found.dtype) if isinstance(found, Tensor) else found
+            return (
+                HostTensor(found.name, found.shape, found.dtype) if isinstance(found, HostTensor) else found
+            )
         return self.scope.value(node)
 
     def _grid(self, node: ast.expr) -> tuple[ast.expr, ...] | None:
@@ -229,7 +231,7 @@ def _returned(function: ast.FunctionDef) -> ast.expr | None:
     return found[0] if len(found) == 1 and isinstance(found[0], ast.Tuple) else None
 
 
-def passed_tensor(launch: HostLaunch | None, name: str) -> Tensor | None:
+def passed_tensor(launch: TritonLaunch | None, name: str) -> HostTensor | None:
     """The tensor that a launch passes for a parameter."""
     found = None if launch is None else launch.given.get(name)
-    return found if isinstance(found, Tensor) else None
+    return found if isinstance(found, HostTensor) else None

@@ -24,7 +24,7 @@ _UNSIZED = -1
 
 
 @dataclass
-class Tensor:
+class HostTensor:
     """A tensor of host code."""
 
     name: str
@@ -38,11 +38,11 @@ class Tensor:
 class Extents:
     """A shape as a value of its own."""
 
-    tensor: Tensor | None
+    tensor: HostTensor | None
     parts: tuple[ast.expr, ...] = ()
 
 
-Value = Tensor | Extents | ast.expr
+Value = HostTensor | Extents | ast.expr
 
 
 def atom(text: str) -> ast.Name:
@@ -51,7 +51,7 @@ def atom(text: str) -> ast.Name:
 
 
 @dataclass
-class Scope:
+class HostNames:
     """Names of one host function. Extents are named by the atoms `TENSOR.shape[AXIS]`."""
 
     values: dict[str, Value] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Scope:
     same: dict[str, str] = field(default_factory=dict)
     """Atoms that are equal to another."""
     locals: dict[str, ast.expr] = field(default_factory=dict)
-    """What is assigned to a name, by the atom that stands for it."""
+    """Values assigned to names, by the atom that stands for each assignment."""
     defaults: dict[str, ast.expr] = field(default_factory=dict)
     """Defaults of the function's parameters."""
 
@@ -79,17 +79,17 @@ class Scope:
             if a != b:
                 self.same[b] = a
 
-    def tensor(self, node: ast.expr) -> Tensor | None:
+    def tensor(self, node: ast.expr) -> HostTensor | None:
         """The tensor that an expression is; a name of which nothing is known becomes one."""
         found = self.value(node)
-        if isinstance(found, Tensor):
+        if isinstance(found, HostTensor):
             return found
         if isinstance(node, ast.Name) and (found is None or _is_atom(found, node.id)):
-            made = Tensor(node.id)
+            made = HostTensor(node.id)
             self.values[node.id] = made
             return made
         if isinstance(node, ast.Attribute):
-            return Tensor(ast.unparse(node))
+            return HostTensor(ast.unparse(node))
         return None
 
     def value(self, node: ast.expr) -> Value | None:
@@ -111,7 +111,7 @@ class Scope:
                 return None if parts is None else Extents(None, tuple(parts))
             case ast.IfExp(body=body, orelse=orelse):
                 for part in (body, orelse):
-                    if isinstance(chosen := self.value(part), Tensor):
+                    if isinstance(chosen := self.value(part), HostTensor):
                         return chosen
         return self.number(node)
 
@@ -193,24 +193,24 @@ class Scope:
             self.join(part, atom(f"{tensor.name}.shape[{n - rank}]"))
         return list(tensor.shape)
 
-    def _shape(self, tensor: Tensor | None) -> Extents | None:
+    def _shape(self, tensor: HostTensor | None) -> Extents | None:
         return None if tensor is None else Extents(tensor, tuple(tensor.shape or ()))
 
     def part(self, found: Extents, number: int) -> ast.expr | None:
-        """One extent of a shape; None if it has no such axis."""
+        """The extent of a shape along an axis; None if it has no such axis."""
         if found.tensor is not None and found.tensor.shape is None:
             return self._extent(found.tensor, number)
         parts = found.parts
         return parts[number] if -len(parts) <= number < len(parts) else None
 
-    def _extent(self, tensor: Tensor | None, axis: int | None) -> ast.expr | None:
+    def _extent(self, tensor: HostTensor | None, axis: int | None) -> ast.expr | None:
         if tensor is None or axis is None:
             return None
         if tensor.shape is None:
             return atom(self.equal(f"{tensor.name}.shape[{axis}]"))
         return tensor.shape[axis] if -len(tensor.shape) <= axis < len(tensor.shape) else None
 
-    def _stride(self, tensor: Tensor | None, axis: int | None) -> ast.expr | None:
+    def _stride(self, tensor: HostTensor | None, axis: int | None) -> ast.expr | None:
         """The stride of a contiguous tensor."""
         if tensor is None or axis is None:
             return None
@@ -222,26 +222,26 @@ class Scope:
             return None
         return product(tensor.shape[axis % len(tensor.shape) + 1 :])
 
-    def _permuted(self, tensor: Tensor | None, order: Sequence[int]) -> Tensor | None:
+    def _permuted(self, tensor: HostTensor | None, order: Sequence[int]) -> HostTensor | None:
         if tensor is None or tensor.shape is None or len(tensor.shape) < len(order):
             return tensor
         parts = [*tensor.shape]
         first, second = order
         parts[first], parts[second] = parts[second], parts[first]
-        return Tensor(tensor.name, parts, tensor.dtype)
+        return HostTensor(tensor.name, parts, tensor.dtype)
 
-    def _tensor_call(self, node: ast.Call) -> Tensor | None:
+    def _tensor_call(self, node: ast.Call) -> HostTensor | None:
         name = last_name(node.func)
         owner = node.func.value if isinstance(node.func, ast.Attribute) else None
         dtype = next((last_name(k.value) for k in node.keywords if k.arg == "dtype"), "")
         if name in _LIKE and node.args:
             base = self.tensor(node.args[0])
-            return None if base is None else Tensor(base.name, base.shape, dtype or base.dtype)
+            return None if base is None else HostTensor(base.name, base.shape, dtype or base.dtype)
         if name in _SAME and owner is not None:
             base = self.tensor(owner)
-            return None if base is None else Tensor(base.name, base.shape, base.dtype)
+            return None if base is None else HostTensor(base.name, base.shape, base.dtype)
         if name in _MADE and node.args:
-            return Tensor("", self._sizes(node.args), dtype)
+            return HostTensor("", self._sizes(node.args), dtype)
         if name in _SHAPED and owner is not None:
             base = self.tensor(owner)
             return None if base is None else self._viewed(base, node.args)
@@ -258,15 +258,15 @@ class Scope:
         kept = [a for a in args if not isinstance(a, ast.Starred)]
         return self._extents(kept) if len(kept) == len(args) else None
 
-    def _viewed(self, base: Tensor, args: Sequence[ast.expr]) -> Tensor:
+    def _viewed(self, base: HostTensor, args: Sequence[ast.expr]) -> HostTensor:
         given = args[0].elts if len(args) == 1 and isinstance(args[0], ast.Tuple | ast.List) else args
         parts = self._sizes(args) if len(args) == 1 else self._extents(given)
         if parts is None:
-            return Tensor(base.name)
+            return HostTensor(base.name)
         if base.shape is not None and len(base.shape) == len(parts) and len(parts) > 1:
             parts = [b if _is_open(p) else p for p, b in zip(parts, base.shape, strict=True)]
         name = f"{base.name}.view"
-        return Tensor(
+        return HostTensor(
             name, [atom(f"{name}[{n}]") if _is_open(p) else p for n, p in enumerate(parts)], base.dtype
         )
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernels.triton_function import TritonFunction, TritonParameter
 from warpsmith.extensions.triton.jobs.arithmetic import expression_text, names_of, product
-from warpsmith.extensions.triton.jobs.autotune import OPTIONS, Autotune, Tunable, read_autotune
+from warpsmith.extensions.triton.jobs.autotune import OPTIONS, Autotune, TunedParameter, read_autotune
 from warpsmith.extensions.triton.jobs.constexprs import ConstexprReader, FixedValue, options_of
 from warpsmith.extensions.triton.jobs.dimensions import Dimensions
-from warpsmith.extensions.triton.jobs.host_launch import HostLaunch, host_launches, passed_tensor
+from warpsmith.extensions.triton.jobs.host_launch import TritonLaunch, host_launches, passed_tensor
 from warpsmith.extensions.triton.jobs.name_guesses import (
     dtype_of,
     is_float,
@@ -29,7 +29,7 @@ _DTYPES = frozenset("float16 bfloat16 float32 float64 int8 int16 int32 int64 uin
 
 @dataclass(frozen=True)
 class ArgumentPart:
-    """One argument of the job."""
+    """Argument of the job, with marks on guessed fields."""
 
     name: str
     dtype: str
@@ -37,27 +37,27 @@ class ArgumentPart:
     shape: tuple[str, ...] = ()
     value: str = ""
     guesses: tuple[str, ...] = ()
-    """What of it is a guess."""
+    """Fields that are guesses: dtype, shape, role or value."""
     comment: str = ""
 
 
 @dataclass(frozen=True)
 class JobParts:
-    """What a job file of a function says."""
+    """Contents of the job file of a function."""
 
     arguments: tuple[ArgumentPart, ...]
     constexprs: tuple[FixedValue, ...]
     grid: tuple[str, ...]
     grid_comment: str
-    """Where the grid is from; empty if it is a guess."""
+    """Origin of the grid, as a comment of the job file; empty if the grid is a guess."""
     dimensions: tuple[str, ...]
-    tunables: tuple[Tunable, ...]
+    tunables: tuple[TunedParameter, ...]
     tunable_comments: Mapping[str, str]
     constraints: tuple[tuple[str, str], ...]
     """Expressions with their reasons."""
     remarks: tuple[str, ...]
     problems: tuple[str, ...]
-    """What a person has to write by hand."""
+    """Parts that a person has to write by hand, with the reason."""
 
 
 def job_parts(
@@ -86,7 +86,7 @@ class _Parts:
     uses: Uses
     autotune: Autotune
     module: Module
-    launch: HostLaunch | None
+    launch: TritonLaunch | None
     remarks: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 

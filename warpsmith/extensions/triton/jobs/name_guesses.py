@@ -1,4 +1,4 @@
-"""What the names of parameters say: types, tile sizes, strides, usual numbers."""
+"""Guesses from the names of parameters: types, tile sizes, strides, usual numbers."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Which parameters of a function are pointers, and whether it reads or writes what they lead to."""
+"""Finds the parameters of a function that are pointers, and the accesses to the memory behind them."""
 
 import ast
 import re
@@ -30,7 +30,7 @@ class Uses:
     whole: frozenset[str]
     """Parameters that are compared, multiplied or counted to: numbers, unless they are also pointers."""
     counted: frozenset[str]
-    """Those of them that sizes and indices are made of, and no arithmetic of floats alone."""
+    """Numbers that sizes and indices are made of, and no arithmetic of floats alone; all are in `whole`."""
     bounds: Mapping[str, frozenset[str]]
     """By pointer, the parameters that the masks of its accesses compare with."""
 
@@ -80,12 +80,12 @@ def whole_rows(function: TritonFunction) -> dict[str, str]:
 
 
 def _uses(function: TritonFunction, functions: Mapping[str, TritonFunction], depth: int) -> Uses:
-    reader = _Reader(function, functions, depth)
+    reader = _PointerFlow(function, functions, depth)
     return reader.uses()
 
 
-class _Reader:
-    """One function; the candidates of a name are the parameters that sums put into it."""
+class _PointerFlow:
+    """Follows pointers through a function: candidates of a name are the parameters that sums put into it."""
 
     def __init__(self, function: TritonFunction, functions: Mapping[str, TritonFunction], depth: int) -> None:
         self._functions = functions

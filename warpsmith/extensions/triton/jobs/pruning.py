@@ -22,7 +22,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Pruning:
-    """What a pruning function says."""
+    """Conditions of a pruning function, and the parts that are no arithmetic of parameters."""
 
     conditions: tuple[Condition, ...] = ()
     problems: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ def pruning_conditions(node: ast.expr, module: Module) -> Pruning:
     names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
     if function.args.kwarg is not None:
         names.append(function.args.kwarg.arg)
-    reader = _Reader(module, names[0] if names else "", frozenset(names[1:]), name)
+    reader = _ConfigConditions(module, names[0] if names else "", frozenset(names[1:]), name)
     if isinstance(function, ast.Lambda):
         body: list[ast.stmt] = [ast.Return(function.body, lineno=function.lineno)]
     else:
@@ -88,7 +88,7 @@ def read_heuristics(function: TritonFunction, module: Module) -> tuple[Heuristic
 
 def _heuristic(name: str, node: ast.expr, module: Module) -> Heuristic:
     arguments, body = _single(node, module)
-    reader = _Reader(module, "", frozenset(arguments), name)
+    reader = _ConfigConditions(module, "", frozenset(arguments), name)
     tree = None if body is None else reader.translated(body, {})
     return Heuristic(name, tree, " ".join(ast.unparse(node).split()), node.lineno)
 
@@ -106,7 +106,7 @@ def _single(node: ast.expr, module: Module) -> tuple[list[str], ast.expr | None]
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _ConfigConditions:
     module: Module
     configs: str
     """Name of the list of configurations."""
@@ -274,10 +274,10 @@ def _appends(statement: ast.stmt, item: str) -> str:
 
 def replaced(tree: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
     """The tree with these names replaced, and comparisons with None decided: what is passed is not None."""
-    return with_names(_Decided().visit(tree), dict(values))
+    return with_names(_NoneTestsDecided().visit(tree), dict(values))
 
 
-class _Decided(ast.NodeTransformer):
+class _NoneTestsDecided(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
         match node.ops:
