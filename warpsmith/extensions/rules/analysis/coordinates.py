@@ -6,6 +6,7 @@ from functools import cached_property
 
 from tree_sitter import Node
 
+from warpsmith.domain.device import Backend
 from warpsmith.extensions.rules.analysis.operations import (
     Inside,
     both_ways,
@@ -16,7 +17,7 @@ from warpsmith.extensions.rules.analysis.operations import (
 )
 from warpsmith.source.declarations.type_words import element_type
 from warpsmith.source.tree.reference_parameters import is_changeable, parameters_of
-from warpsmith.source.tree.syntax_tree import Source, Variable, ancestors, find, plain, strip
+from warpsmith.source.tree.syntax_tree import Source, Variable, ancestors, contains, find, plain, strip
 
 _CUDA = {"threadIdx": "tid", "blockIdx": "bid", "blockDim": "bdim", "gridDim": "gdim"}
 OPENCL_FUNCTIONS = {
@@ -36,7 +37,7 @@ _QUESTIONS = frozenset(("thread_rank", "meta_group_rank", "num_threads", "size")
 """Methods that change nothing: of cooperative groups, and the size of an object."""
 _CHANGING = ("assignment_expression", "update_expression", "pointer_expression", "call_expression")
 AXES = "xyz"
-ROW_START, ROW_STEP, ROW_PART = "WS_ROW_START", "WS_ROW_STEP", "WS_ROW_PART"
+ROW_START, ROW_STEP = "WS_ROW_START", "WS_ROW_STEP"
 
 
 class Coordinates:
@@ -62,6 +63,32 @@ class Coordinates:
         """Nodes that may change the value of a variable after its declaration."""
         return [n for n in self._changes.get(v.name, ()) if self.source.lookup(v.name, n) == v]
 
+    @property
+    def is_opencl(self) -> bool:
+        """True for OpenCL C."""
+        return self.source.backend is Backend.OPENCL
+
+    def changes_in(self, v: Variable, node: Node) -> bool:
+        """True if code under a node may change a variable."""
+        return any(contains(node, place) for place in self.assigned(v))
+
+    def variables_in(self, node: Node) -> list[Variable]:
+        """Variables that identifiers under a node refer to, one for each identifier."""
+        return [v for n in find(node, "identifier") if (v := self.variable(n)) is not None]
+
+    def names_of(self, v: Variable, node: Node) -> list[Node]:
+        """Identifiers under a node that refer to a variable."""
+        return [n for n in find(node, "identifier") if self.variable(n) == v]
+
+    def declared_by(self, declaration: Node) -> list[Variable]:
+        """Variables of a declaration."""
+        return [v for v in self.source.variables if v.declaration == declaration]
+
+    def initialised_by(self, value: Node) -> Variable | None:
+        """The variable whose initialiser is a value; None if there is none."""
+        value, made = strip(value), (v for v in self.source.variables if v.init is not None)
+        return next((v for v in made if v.init is not None and strip(v.init) == value), None)
+
     @cached_property
     def _changes(self) -> dict[str, list[Node]]:
         found: dict[str, list[Node]] = {}
@@ -84,7 +111,7 @@ class Coordinates:
                     yield argument
 
     def _changed(self, node: Node) -> Node | None:
-        """What an expression may change: an assignment's left side, what has its address taken, an object."""
+        """Operand that an expression may change: left side of an assignment, operand of `&`, an object."""
         match node.type:
             case "assignment_expression":
                 return node.child_by_field_name("left")
@@ -110,8 +137,7 @@ class Coordinates:
         return target
 
     def inside(self, field: Node) -> Inside:
-        """What the field of a field expression is, by all fields of that name in the source and its
-        headers."""
+        """Kind of a field expression's field, by all fields of that name in the source and its headers."""
         name = field.child_by_field_name("field")
         return self._fields.get("" if name is None else self.source.of(name), Inside.UNKNOWN)
 

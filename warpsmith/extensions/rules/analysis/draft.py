@@ -24,11 +24,11 @@ class Declined:
 
     code: DeclineCode
     reason: str
-    """Why, in words that a user understands."""
+    """The missing proof, in words that a user understands."""
 
 
 def all_declined(places: Sequence[Declined]) -> Declined:
-    """One answer for several places, none of which can be rewritten. Its code is that of the first."""
+    """A single answer for several places, none of which can be rewritten. Its code is that of the first."""
     return Declined(places[0].code, "; ".join(place.reason for place in places))
 
 
@@ -41,13 +41,11 @@ class Variant:
     """
 
     condition: Expression
-    """Condition over parameters; the original body is compiled if it is false."""
-    macro: str
-    """The condition in the form for the preprocessor."""
+    """Condition over parameters, also for the preprocessor; the original body is compiled if it is false."""
     body: str
     grid: tuple[Expression, ...]
-    known: frozenset[str]
-    """Parameters that the variant uses."""
+    known: frozenset[str] = frozenset()
+    """Parameters that the variant uses; `Draft.changed` adds those of the draft and of the change."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +81,12 @@ class Draft:
         """True for OpenCL C."""
         return self.kernel.backend is Backend.OPENCL
 
+    @cached_property
+    def element_bytes(self) -> Mapping[str, int]:
+        """Bytes of an element of each argument, by the name of the kernel's parameter."""
+        own = (v.name for v in self.source.variables if v.is_parameter and v.scope == self.source.kernel)
+        return {n: a.dtype.size_bytes for n, a in zip(own, self.kernel.arguments, strict=False)}
+
     def names(self) -> set[str]:
         """Names that a new parameter must not take."""
         return {p.name for p in self.parameters} | set(self.job.workloads[0].dimensions)
@@ -107,26 +111,28 @@ class Draft:
             }
         )
         names = tuple(p.name for p in change.parameters)
+        known = frozenset(p.name for p in self.parameters).union(names)
+        added = () if change.variant is None else (replace(change.variant, known=known),)
         return replace(
             self,
             kernel=kernel,
             parameters=self.parameters + change.parameters,
             constraints=self.constraints + change.constraints,
             applied=(*self.applied, AppliedRule(rule=change.rule, detail=change.detail, parameters=names)),
-            variants=self.variants if change.variant is None else (*self.variants, change.variant),
+            variants=self.variants + added,
         )
 
 
 @dataclass(frozen=True)
 class Change:
-    """What a rule makes of a draft; what is left out stays as it is."""
+    """Parts of a draft that a rule replaces; parts that are left out stay as they are."""
 
     rule: str
     """The rule's name."""
     detail: str
-    """What it did, in words."""
+    """The places that it rewrote, in words."""
     edits: Sequence[Edit] = ()
-    """Of the source as it was before the rule."""
+    """Edits of the source as it was before the rule."""
     prologue: str = ""
     """Text in front of the source, such as macros."""
     launch: Launch | None = None
@@ -140,8 +146,22 @@ class Change:
     """A new body for some configurations."""
 
 
+MORE_THREADS = "the device allows no more threads in a block"
+"""Reason of the constraints on the extents of a block."""
+
+
+def limit(expression: str, reason: str) -> Constraint:
+    """A constraint that a rule adds to the space."""
+    return Constraint(expression=Expression(expression), reason=reason)
+
+
+def product_of(launch: Launch) -> str:
+    """Threads of a block, as a product of its extents."""
+    return " * ".join(e.text if e.text.isidentifier() else f"({e.text})" for e in launch.block)
+
+
 class Rule(ABC):
-    """One rewrite. It proves its precondition on the tree or declines."""
+    """A rewrite that proves its precondition on the tree or declines."""
 
     name: str
     keeps_accesses = False
@@ -150,7 +170,7 @@ class Rule(ABC):
     """The grid, the block and every thread's place stay, so that blocks may wait for each other and read each
     other's shared memory."""
     needs_no_macro = False
-    """It does the same whatever a macro hides."""
+    """True for a rewrite that is the same whatever a macro hides."""
 
     @abstractmethod
     def apply(self, draft: Draft) -> Draft | Declined:

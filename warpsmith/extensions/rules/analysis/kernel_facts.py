@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from warpsmith.extensions.rules.analysis.calls.callees import HINTED_LOADS, HINTED_STORES, known
 from warpsmith.extensions.rules.analysis.calls.unsafe_calls import UnsafeCalls
-from warpsmith.extensions.rules.analysis.coordinates import AXES, ROW_PART, ROW_START, ROW_STEP
+from warpsmith.extensions.rules.analysis.coordinates import AXES
 from warpsmith.extensions.rules.analysis.operations import (
     Inside,
     assignment_to,
@@ -19,16 +19,16 @@ from warpsmith.extensions.rules.analysis.operations import (
     part_of,
     use,
 )
-from warpsmith.source.tree.syntax_tree import LOOPS, Source, Variable, ancestors, find, strip
+from warpsmith.source.tree.syntax_tree import LOOPS, Source, Variable, ancestors, contains, find, strip
 
-__all__ = ["AXES", "ROW_PART", "ROW_START", "ROW_STEP", "Access", "Facts"]
+__all__ = ["AXES", "Access", "Facts"]
 
 _USING = ("subscript_expression", "pointer_expression", "field_expression", "call_expression", "identifier")
 
 
 @dataclass(frozen=True)
 class Access:
-    """One use of memory through a pointer or array."""
+    """A use of memory through a pointer or array."""
 
     root: Variable | None
     """The parameter or array that the pointer points into; None if unclear."""
@@ -80,7 +80,7 @@ class Facts(UnsafeCalls):
 
     def _root_of_variable(self, identifier: Node, depth: int) -> Variable | None:
         v = self.variable(identifier)
-        if v is None or not (v.is_pointer or v.is_array or self._is_auto(v)):
+        if v is None or not (v.is_pointer or v.is_array or v.type_text == "auto"):
             return None
         if v.is_array:
             return v
@@ -91,21 +91,20 @@ class Facts(UnsafeCalls):
         return None if v.init is None or depth > 16 else self.root(v.init, depth + 1)
 
     def _root_at(self, v: Variable, at: Node, depth: int) -> Variable | None:
-        """Where a local pointer points at `at`, if only statements without a condition set it, each to
-        another buffer: so accesses with the same text and the same buffer have the same address."""
+        """The buffer to which a pointer points at `at`, if only statements without a condition set it, each
+        to another buffer: so accesses with the same text and the same buffer have the same address."""
         if v.is_parameter and not v.is_reference:
             return v if self._moved_first(v) else None
         values = None if v.is_reference else self._set_straight(v)
-        if values is None or any(s.start_byte <= at.start_byte < s.end_byte for s, _ in values):
+        if values is None or any(contains(s, at) for s, _ in values):
             return None
-        current = None if v.init is None else self.root(v.init, depth + 1)
-        found = [] if v.init is None else [current]
-        for statement, value in values:
-            found.append(self.root(value, depth + 1))
-            if v.declaration.end_byte <= statement.end_byte <= at.start_byte:
-                current = found[-1]
-        different = None not in found and len({r.name for r in found if r is not None}) == len(found)
-        return current if different else None
+        if v.init is not None:
+            values.insert(0, (v.declaration, v.init))
+        found = [(statement, self.root(value, depth + 1)) for statement, value in values]
+        if len({r.name for _, r in found if r is not None}) < len(found):
+            return None
+        before = [r for s, r in found if v.declaration.end_byte <= s.end_byte <= at.start_byte]
+        return [None if v.init is None else found[0][1], *before][-1]
 
     def _set_straight(self, v: Variable) -> list[tuple[Node, Node]] | None:
         """The statements that set a variable, with the values; None if one has a condition, or another
@@ -139,17 +138,13 @@ class Facts(UnsafeCalls):
                 return False
             statements.append(changed[0])
         last = max(n.end_byte for n in statements)
-        uses = [n for n in find(self.source.body, "identifier") if self.variable(n) == v]
         moved = {operands(n)[0].id for n in statements}
+        uses = self.names_of(v, self.source.body)
         return all(n.id in moved or n.start_byte >= last for n in uses)
 
     def is_volatile(self, v: Variable) -> bool:
         """True if a variable, or what it points to, is declared `volatile`."""
         return "volatile" in self.source.of(v.declaration).split()
-
-    @staticmethod
-    def _is_auto(v: Variable) -> bool:
-        return v.type_text == "auto"
 
     def is_pointerish(self, node: Node) -> bool:
         """True if a value passed to a function may be an address."""
@@ -159,7 +154,7 @@ class Facts(UnsafeCalls):
         if node.type == "identifier":
             v = self.variable(node)
             return v is not None and (
-                v.is_pointer or v.is_array or (self._is_auto(v) and bool(self.root(node)))
+                v.is_pointer or v.is_array or (v.type_text == "auto" and bool(self.root(node)))
             )
         if node.type == "binary_expression" and operator(node) in "+-":
             return any(self.is_pointerish(o) for o in operands(node))
@@ -176,7 +171,7 @@ class Facts(UnsafeCalls):
 
     @cached_property
     def _accesses(self) -> dict[Node, tuple[Access, ...]]:
-        """Of nodes asked about so far: every rule asks again, for loops and for what is in them."""
+        """Accesses of the nodes asked about so far: every rule asks again, for loops and for their parts."""
         return {}
 
     def _accesses_at(self, n: Node) -> Iterator[Access]:
@@ -207,7 +202,7 @@ class Facts(UnsafeCalls):
             return
         base, index = element
         v = self.variable(strip(base))
-        if v is not None and not (v.is_pointer or v.is_array or self._is_auto(v)):
+        if v is not None and not (v.is_pointer or v.is_array or v.type_text == "auto"):
             return  # operator[] of a local object
         if self._is_seen_inside(strip(base)):
             return

@@ -27,6 +27,13 @@ def both_ways(node: Node) -> tuple[tuple[Node, Node], tuple[Node, Node]]:
     return (left, right), (right, left)
 
 
+def wrapped(node: Node) -> Node:
+    """A node with the parentheses and casts around it."""
+    while node.parent is not None and node.parent.type in ("parenthesized_expression", "cast_expression"):
+        node = node.parent
+    return node
+
+
 def strip_index(indices: Node) -> Node:
     """The expression between the brackets."""
     inner = [c for c in indices.named_children if c.type != "comment"]
@@ -59,7 +66,7 @@ def assignment_to(place: Node) -> tuple[Node, Node] | None:
 
 
 class Inside(Enum):
-    """What `x.field` has to do with the memory of `x`."""
+    """Relation of `x.field` to the memory of `x`."""
 
     ARRAY = "its elements are part of x"
     POINTER = "what it points to is elsewhere"

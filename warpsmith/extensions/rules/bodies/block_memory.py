@@ -11,13 +11,12 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.domain.kernels.launch import Launch
 from warpsmith.domain.templates.space import Constraint
+from warpsmith.extensions.rules.analysis.draft import limit
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
 from warpsmith.extensions.rules.analysis.memory.shared_arrays import LARGEST, is_dynamic
 from warpsmith.extensions.rules.analysis.operations import operator
+from warpsmith.extensions.rules.analysis.threads.block_places import MOST_STEPS
 from warpsmith.source.tree.syntax_tree import Variable, strip
-
-MOST_STEPS = 8
-"""Limit on the chain of local names that is followed to a value."""
 
 
 def grown(kernel: Kernel, launch: Launch) -> tuple[Argument, ...]:
@@ -122,15 +121,11 @@ def _powers(facts: Facts, node: Node, constant: str, depth: int = 0) -> Counter[
     value = facts.value_of(node) if node.type == "identifier" and depth < MOST_STEPS else None
     if value is not None:
         return _powers(facts, value, constant, depth + 1)
-    product = node.type == "binary_expression" and operator(node) in ("*", "<<")
-    product |= node.type == "call_expression" and facts.source.callee(node) in (
-        "mul24",
-        "mad24",
-        "mad",
-        "fma",
-    )
+    called = node.type == "call_expression"
+    product = called and facts.source.callee(node) in ("mul24", "mad24", "mad", "fma")
+    product |= node.type == "binary_expression" and operator(node) in ("*", "<<")
     found: Counter[str] = Counter()
-    for child in facts.source.arguments(node) if node.type == "call_expression" else node.named_children:
+    for child in facts.source.arguments(node) if called else node.named_children:
         inner = _powers(facts, child, constant, depth)
         found = found + inner if product else found | inner
     return found
@@ -142,7 +137,7 @@ def fits(arguments: tuple[Argument, ...]) -> tuple[Constraint, ...]:
 
 
 def shared_fits(before: Launch, after: Launch) -> tuple[Constraint, ...]:
-    """The same for dynamic shared memory, if its size is another one than before."""
+    """The constraint of `fits` for dynamic shared memory, if its size is another one than before."""
     changed = before.shared_bytes.text != after.shared_bytes.text
     return _fits([after.shared_bytes.text] if changed else [])
 
@@ -150,5 +145,5 @@ def shared_fits(before: Launch, after: Launch) -> tuple[Constraint, ...]:
 def _fits(listed: list[str]) -> tuple[Constraint, ...]:
     if not listed:
         return ()
-    expression = Expression(f"{' + '.join(listed)} <= device.max_shared_per_block")
-    return (Constraint(expression=expression, reason="the device has no more local memory for a block"),)
+    fit = f"{' + '.join(listed)} <= device.max_shared_per_block"
+    return (limit(fit, "the device has no more local memory for a block"),)

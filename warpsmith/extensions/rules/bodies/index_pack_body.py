@@ -4,7 +4,7 @@ from tree_sitter import Node
 
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
 from warpsmith.extensions.rules.analysis.memory.index_packs import IndexPack
-from warpsmith.extensions.rules.analysis.memory.vector_access import Group
+from warpsmith.extensions.rules.analysis.memory.vector_access import AccessGroup
 from warpsmith.extensions.rules.bodies.wide_access import wide_access
 from warpsmith.source.tree.syntax_tree import Edit, apply_edits, find
 
@@ -87,7 +87,7 @@ class IndexPackText:
                 edits += _narrowed(quotient, start)
         return apply_edits(self._source.of(statement), edits)
 
-    def _lane_edits(self, group: Group, statement: Node, lane: str) -> list[Edit]:
+    def _lane_edits(self, group: AccessGroup, statement: Node, lane: str) -> list[Edit]:
         start, end = statement.start_byte, statement.end_byte
         size = end - start
         return [e for e in group.lane_edits(self._source, start, lane) if e.start >= 0 and e.end <= size]

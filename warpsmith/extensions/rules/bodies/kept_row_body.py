@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from warpsmith.extensions.rules.analysis.draft import Draft
 from warpsmith.extensions.rules.analysis.loops.strided_loops import StridedLoop
-from warpsmith.extensions.rules.analysis.memory.repeated_rows import Chain, Kept
-from warpsmith.extensions.rules.analysis.memory.vector_access import Group
+from warpsmith.extensions.rules.analysis.memory.repeated_rows import KeptElement, LoopChain
+from warpsmith.extensions.rules.analysis.memory.vector_access import AccessGroup
 from warpsmith.extensions.rules.bodies.wide_access import wide_access
 from warpsmith.source.tree.syntax_tree import Edit, apply_edits, find
 
@@ -35,9 +35,9 @@ OPENCL = f"""\
 
 @dataclass(frozen=True)
 class _GroupText:
-    """What is written of a group of accesses in one loop."""
+    """Text of a group of accesses in one loop."""
 
-    group: Group
+    group: AccessGroup
     element: str
     """The element of the lane at hand."""
     before: tuple[str, ...]
@@ -51,7 +51,7 @@ class KeptRowText:
     What lies behind these packs goes through the loops as they are, so every length of a row is right.
     """
 
-    def __init__(self, draft: Draft, chain: Chain) -> None:
+    def __init__(self, draft: Draft, chain: LoopChain) -> None:
         self._source = draft.source
         self._opencl = draft.is_opencl
         self._chain = chain
@@ -67,7 +67,7 @@ class KeptRowText:
         return apply_edits(self._source.between(start, end), edits)
 
     def _declarations(self, n: int) -> list[str]:
-        """What stands before a loop: how many packs of a row are kept, and where those it uses first."""
+        """Declarations before a loop: number of packs that are kept, and arrays of those it uses first."""
         loop = self._chain.loops[0]
         kind, of = loop.variable.type_text, self._source.of
         whole = f"(({kind})({of(loop.bound)})) / {PACK}"
@@ -81,7 +81,7 @@ class KeptRowText:
                 lines.append(f"{thing.kind} ws_object_{k}[{KEEP}];")
         return lines
 
-    def _array(self, name: str, group: Group, packs: str) -> str:
+    def _array(self, name: str, group: AccessGroup, packs: str) -> str:
         if self._opencl:
             return f"{'float' if group.is_half_call else group.element} {name}[{packs} * {PACK}];"
         element = group.element
@@ -124,7 +124,7 @@ class KeptRowText:
         ]
         return "\n".join(lines) + "\n"
 
-    def _group(self, n: int, j: int, group: Group) -> "_GroupText":
+    def _group(self, n: int, j: int, group: AccessGroup) -> "_GroupText":
         """The text of the j-th group of accesses in loop `n`, whose pack is kept or lives for one round."""
         k = self._number(n, group)
         kept = None if k is None else self._chain.kept[k]
@@ -144,11 +144,11 @@ class KeptRowText:
         is_stored = group.stores and (kept is None or self._is_last(n, kept))
         return _GroupText(group, element, (*before,), (store,) if is_stored else ())
 
-    def _number(self, n: int, group: Group) -> int | None:
+    def _number(self, n: int, group: AccessGroup) -> int | None:
         """The number of what is kept of a loop's group; None if it is not kept."""
         return next((k for k, kept in enumerate(self._chain.kept) if kept.of(n) is group), None)
 
-    def _is_last(self, n: int, kept: Kept) -> bool:
+    def _is_last(self, n: int, kept: KeptElement) -> bool:
         """True if no later loop is sure to store the element again."""
         later = [m for m, group in kept.uses if group.stores and m > n]
         if not later:

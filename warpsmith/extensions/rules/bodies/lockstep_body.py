@@ -8,13 +8,13 @@ from tree_sitter import Node
 
 from warpsmith.extensions.rules.analysis.indices.common_to_elements import Sharing, header
 from warpsmith.extensions.rules.analysis.indices.index_bounds import (
-    Guarded,
+    GuardedBody,
     guarded,
     statements,
     touches,
 )
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
-from warpsmith.extensions.rules.analysis.threads.thread_indices import Axis
+from warpsmith.extensions.rules.analysis.threads.thread_indices import ThreadAxis
 from warpsmith.source.tree.syntax_tree import (
     LOOPS,
     Edit,
@@ -52,7 +52,7 @@ class _CannotError(Exception):
     """The kernel has a construct that cannot be separated by element."""
 
 
-def in_lockstep(facts: Facts, axes: list[Axis], places: list[Edit]) -> str:
+def in_lockstep(facts: Facts, axes: list[ThreadAxis], places: list[Edit]) -> str:
     """Code for threads all of whose elements pass the kernel's checks; empty if there is none.
 
     Work-items that do not synchronise may run in any order, statement by statement. So a loop whose header is
@@ -67,7 +67,7 @@ def in_lockstep(facts: Facts, axes: list[Axis], places: list[Edit]) -> str:
 
 
 class _Lockstep:
-    def __init__(self, facts: Facts, axes: list[Axis], places: list[Edit], found: Guarded) -> None:
+    def __init__(self, facts: Facts, axes: list[ThreadAxis], places: list[Edit], found: GuardedBody) -> None:
         self.facts, self.axes, self.places, self.found = facts, axes, places, found
         self.source = facts.source
         self.sharing = Sharing(facts, axes)

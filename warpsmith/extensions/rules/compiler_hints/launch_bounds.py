@@ -5,10 +5,9 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
-from warpsmith.domain.expressions import Expression
 from warpsmith.domain.templates.declined_rule import DeclineCode
-from warpsmith.domain.templates.space import Constraint, Parameter
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule
+from warpsmith.domain.templates.space import Parameter
+from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule, limit
 from warpsmith.extensions.rules.analysis.launch.block_limits import head_of
 from warpsmith.source.tree.syntax_tree import Edit, split_arguments
 
@@ -21,9 +20,8 @@ _REGISTERS = f"""\
 #define WS_REGISTERS
 #endif
 """
-_FITS = Constraint(
-    expression=Expression(f"{PARAMETER} <= device.max_threads_per_multiprocessor"),
-    reason="a multiprocessor never holds so many threads",
+_FITS = limit(
+    f"{PARAMETER} <= device.max_threads_per_multiprocessor", "a multiprocessor never holds so many threads"
 )
 
 
@@ -52,9 +50,8 @@ class LaunchBounds(Rule):
         head = head_of(draft.source)
         if draft.is_opencl:
             if not named:
-                return Declined(
-                    DeclineCode.LAUNCH, "an extent of the block is an expression that the source cannot name"
-                )
+                words = "an extent of the block is an expression that the source cannot name"
+                return Declined(DeclineCode.LAUNCH, words)
             if "reqd_work_group_size" in head:
                 return Declined(DeclineCode.NO_GAIN, "the kernel has launch bounds already")
             sizes = ", ".join([*extents, "1", "1"][:3])

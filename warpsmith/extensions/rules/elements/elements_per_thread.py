@@ -7,11 +7,11 @@ from tree_sitter import Node
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.domain.templates.space import Constraint, Parameter
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule
+from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule, limit
 from warpsmith.extensions.rules.analysis.indices.index_bounds import beyond, bound, guarded
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
 from warpsmith.extensions.rules.analysis.loops.strided_loops import strided_loops
-from warpsmith.extensions.rules.analysis.threads.thread_indices import Axis, axes, foreign_read
+from warpsmith.extensions.rules.analysis.threads.thread_indices import ThreadAxis, axes, foreign_read
 from warpsmith.extensions.rules.bodies.lockstep_body import in_lockstep
 from warpsmith.source.tree.syntax_tree import LOOPS, Edit, ancestors, contains, find
 
@@ -41,24 +41,19 @@ class ElementsPerThread(Rule):
         if obstacle is not None:
             return obstacle
         taken = draft.names() | set(re.findall(r"\b(?:WS_\w+|ws_\w+)", draft.kernel.text))
-        for axis in found:
-            for name in (axis.parameter, axis.near, axis.macro):
-                if name in taken:
-                    return Declined(DeclineCode.NAME_TAKEN, f"the name {name} is taken")
+        for name in (name for axis in found for name in (axis.parameter, axis.near, axis.macro)):
+            if name in taken:
+                return Declined(DeclineCode.NAME_TAKEN, f"the name {name} is taken")
         launch, checks = draft.kernel.launch, guarded(facts)
         grid, constraints = list(launch.grid), []
         for axis in found:
-            blocks = grid[axis.number].text
-            limit = None if axis.reads_size else bound(facts, draft.kernel, checks, axis.name)
-            grid[axis.number] = Expression(f"ceil_div({blocks}, {axis.parameter})")
-            condition = beyond(draft.job, launch, axis.number, axis.parameter, limit)
-            if condition is not None:
-                constraints.append(condition)
+            last = None if axis.reads_size else bound(facts, draft.kernel, checks, axis.name)
+            grid[axis.number] = Expression(f"ceil_div({grid[axis.number].text}, {axis.parameter})")
+            constraints += beyond(draft.job, launch, axis.number, axis.parameter, last)
         if len(found) > 1:
             product = " * ".join(a.parameter for a in found)
-            constraints.append(
-                Constraint(expression=Expression(f"{product} <= {MOST}"), reason="elements of a thread")
-            )
+            constraints.append(limit(f"{product} <= {MOST}", "elements of a thread"))
+        constraints += [c for a in found for c in _sensible(a)]
         return draft.changed(
             Change(
                 self.name,
@@ -67,36 +62,30 @@ class ElementsPerThread(Rule):
                 prologue="".join(a.definition() for a in found),
                 launch=launch.model_copy(update={"grid": tuple(grid)}),
                 parameters=tuple(p for a in found for p in _parameters(a)),
-                constraints=(*constraints, *(c for a in found for c in _sensible(a))),
+                constraints=tuple(constraints),
             )
         )
 
 
-def _parameters(axis: Axis) -> list[Parameter]:
+def _parameters(axis: ThreadAxis) -> list[Parameter]:
     # Four independent loads hide most of the latency. Of a block with two axes, y has more to share: a warp
     # lies along x, and its rows stay whole only if there is enough of x for all warps.
     usual = 2 if axis.parameter.endswith("_X") else 4
-    items = Parameter(
-        name=axis.parameter,
-        values=(1, 2, 4, 8),
-        usual=usual,
-        meaning=f"elements of a thread along {axis.name}",
-    )
+    meaning = f"elements of a thread along {axis.name}"
+    items = Parameter(name=axis.parameter, values=(1, 2, 4, 8), usual=usual, meaning=meaning)
     if not axis.near:
         return [items]
-    meaning = f"elements of a thread along {axis.name}: 0, a block apart; 1, neighbours"
     # A block apart, so that the threads of a warp read neighbours.
+    meaning += ": 0, a block apart; 1, neighbours"
     return [items, Parameter(name=axis.near, values=(0, 1), usual=0, meaning=meaning)]
 
 
-def _sensible(axis: Axis) -> list[Constraint]:
-    if not axis.near:
-        return []
-    expression = Expression(f"{axis.near} == 0 or {axis.parameter} > 1")
-    return [Constraint(expression=expression, reason="a single element has no neighbour")]
+def _sensible(axis: ThreadAxis) -> list[Constraint]:
+    several = f"{axis.near} == 0 or {axis.parameter} > 1"
+    return [limit(several, "a single element has no neighbour")] if axis.near else []
 
 
-def _edits(facts: Facts, found: list[Axis]) -> list[Edit]:
+def _edits(facts: Facts, found: list[ThreadAxis]) -> list[Edit]:
     body = facts.source.body
     places = [e for axis in found for e in axis.edits(facts)]
     together = in_lockstep(facts, found, places)
@@ -122,27 +111,33 @@ def _returns(body: Node) -> list[Node]:
     ]
 
 
-def _why_not(facts: Facts, found: list[Axis]) -> Declined | None:
-    source, body = facts.source, facts.source.body
-    rows = {loop.axis for loop in strided_loops(facts)} & {a.name for a in found}
-    if rows:
-        return Declined(DeclineCode.DEPENDENCE, f"the threads of a block share a row along {min(rows)}")
-    unsafe = facts.unsafe(body, in_order=True)
-    if unsafe:
-        return Declined(DeclineCode.DEPENDENCE, f"elements would not be independent: {unsafe}")
-    own = [v for v in source.variables if contains(source.kernel, v.declaration)]
-    if any(v.is_shared for v in own) or "__shared__" in source.of(body):
-        return Declined(DeclineCode.DEPENDENCE, "shared memory ties the threads of a block together")
-    if any("static" in source.of(v.declaration).split() for v in own):
-        return Declined(DeclineCode.DEPENDENCE, "a static variable outlives an element")
+def _why_not(facts: Facts, found: list[ThreadAxis]) -> Declined | None:
+    tied = _why_tied(facts, found)
+    if tied:
+        return Declined(DeclineCode.DEPENDENCE, tied)
     for axis in found:
         foreign = foreign_read(facts, axis)
         if foreign is not None:
-            return Declined(
-                DeclineCode.FORM,
-                f"`{source.of(foreign)}` in a function also reads the thread's place along {axis.name}",
-            )
-    for v in source.variables:
-        if v.is_parameter and v.scope == source.kernel and facts.assigned(v):
+            words = f"in a function also reads the thread's place along {axis.name}"
+            return Declined(DeclineCode.FORM, f"`{facts.source.of(foreign)}` {words}")
+    for v in facts.source.variables:
+        if v.is_parameter and v.scope == facts.source.kernel and facts.assigned(v):
             return Declined(DeclineCode.DEPENDENCE, f"{v.name} carries a value from one element to the next")
     return None
+
+
+def _why_tied(facts: Facts, found: list[ThreadAxis]) -> str:
+    """The reason why the threads of a block depend on each other; empty if nothing shows one."""
+    source = facts.source
+    rows = {loop.axis for loop in strided_loops(facts)} & {a.name for a in found}
+    if rows:
+        return f"the threads of a block share a row along {min(rows)}"
+    unsafe = facts.unsafe(source.body, in_order=True)
+    if unsafe:
+        return f"elements would not be independent: {unsafe}"
+    own = [v for v in source.variables if contains(source.kernel, v.declaration)]
+    if any(v.is_shared for v in own) or "__shared__" in source.of(source.body):
+        return "shared memory ties the threads of a block together"
+    if any("static" in source.of(v.declaration).split() for v in own):
+        return "a static variable outlives an element"
+    return ""

@@ -36,10 +36,8 @@ class IndexPacks(Rule):
         values = tuple(n for n in (1, 2, 4, 8) if n <= _most(draft, plan))
         if len(values) < 2:
             return Declined(DeclineCode.NO_GAIN, "elements are as wide as the widest access already")
-        limit = bound(facts, draft.kernel, guarded(facts), "x")
-        condition = beyond(draft.job, launch, 0, PACK, limit)
+        last = bound(facts, draft.kernel, guarded(facts), "x")
         grid = (Expression(f"ceil_div({launch.grid[0].text}, {PACK})"), *launch.grid[1:])
-        known = frozenset(p.name for p in draft.parameters) | {PACK}
         return draft.changed(
             Change(
                 self.name,
@@ -53,17 +51,14 @@ class IndexPacks(Rule):
                         meaning="neighbours of a thread",
                     ),
                 ),
-                constraints=() if condition is None else (condition,),
-                variant=Variant(
-                    Expression(f"{PACK} > 1"), f"{PACK} > 1", IndexPackText(facts, plan).body(), grid, known
-                ),
+                constraints=tuple(beyond(draft.job, launch, 0, PACK, last)),
+                variant=Variant(Expression(f"{PACK} > 1"), IndexPackText(facts, plan).body(), grid),
             )
         )
 
 
 def _most(draft: Draft, plan: IndexPack) -> int:
     """Limit on the elements of a pack: the narrowest ones fill 16 bytes."""
-    order = [v for v in draft.source.variables if v.is_parameter and v.scope == draft.source.kernel]
-    sizes = {v.name: a.dtype.size_bytes for v, a in zip(order, draft.kernel.arguments, strict=False)}
     roots = [g.accesses[0].root for g in plan.groups]
-    return MAX_BYTES // min((sizes.get(r.name, MAX_BYTES) for r in roots if r is not None), default=MAX_BYTES)
+    sizes = [draft.element_bytes.get(r.name, MAX_BYTES) for r in roots if r is not None]
+    return MAX_BYTES // min(sizes, default=MAX_BYTES)

@@ -15,14 +15,14 @@ from warpsmith.extensions.rules.analysis.loops.counted_loops import (
     counted,
     ends_early,
 )
-from warpsmith.extensions.rules.analysis.values.uniform_values import names_in
+from warpsmith.extensions.rules.analysis.operations import operator
 from warpsmith.source.tree.syntax_tree import Edit, Variable, ancestors, find
 
 _MOST = 64
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _KeptSum:
     loop: CountedLoop
     accesses: tuple[Access, ...]
     touched: bool
@@ -56,7 +56,7 @@ class RegisterSum(Rule):
         return made.changed(Change(self.name, f"{edited} element(s)"))
 
 
-def _find(facts: Facts) -> tuple[_Kept | None, str]:
+def _find(facts: Facts) -> tuple[_KeptSum | None, str]:
     reason = ""
     for node in find(facts.source.body, "for_statement"):
         loop = counted(facts, node)
@@ -64,7 +64,7 @@ def _find(facts: Facts) -> tuple[_Kept | None, str]:
             continue
         for group in _groups(facts, loop):
             kept = _keep(facts, loop, group)
-            if isinstance(kept, _Kept):
+            if isinstance(kept, _KeptSum):
                 return kept, ""
             reason = reason or f"loop at line {loop.line}: {kept}"
     return None, reason
@@ -96,10 +96,10 @@ class _Element:
     @property
     def text(self) -> str:
         """The element as written."""
-        return source_text(self.facts, self.group[0])
+        return self.facts.source.of(self.group[0].node)
 
 
-def _keep(facts: Facts, loop: CountedLoop, group: list[Access]) -> _Kept | str:
+def _keep(facts: Facts, loop: CountedLoop, group: list[Access]) -> _KeptSum | str:
     root = group[0].root
     assert root is not None
     element = _Element(facts, loop, group, root, list(facts.accesses(loop.node)))
@@ -107,12 +107,12 @@ def _keep(facts: Facts, loop: CountedLoop, group: list[Access]) -> _Kept | str:
     if reason is not None:
         return reason
     if _touched(facts, loop, group[0]):
-        return _Kept(loop, tuple(group), True)
+        return _KeptSum(loop, tuple(group), True)
     if ends_early(loop) or not any(_always(loop, a.node) for a in group if a.writes):
         return f"{element.text} may be left alone by some iterations"
     if _bounds_do_more(facts, loop):
         return "its bounds read memory or call a function"
-    return _Kept(loop, tuple(group), False)
+    return _KeptSum(loop, tuple(group), False)
 
 
 def _unclear_pointer(e: _Element) -> str | None:
@@ -138,13 +138,10 @@ def _no_plain_buffer(e: _Element) -> str | None:
 
 def _moving_address(e: _Element) -> str | None:
     first = e.group[0].node
-    for name in names_in(e.facts, first):
-        v = e.facts.source.lookup(name, first)
-        if v is None:
-            continue
+    for v in e.facts.variables_in(first):
         if v == e.loop.variable or e.loop.declares(v):
             return f"{e.text} differs between iterations"
-        if any(e.loop.contains(place) for place in e.facts.assigned(v)):
+        if e.facts.changes_in(v, e.loop.node):
             return f"the address of {e.text} changes"
     return None
 
@@ -170,14 +167,9 @@ _CHECKS: tuple[Callable[[_Element], str | None], ...] = (
 
 
 def _bounds_do_more(facts: Facts, loop: CountedLoop) -> bool:
-    """Whether the loop's bounds read memory, call a function or count something."""
+    """True if the loop's bounds read memory, call a function or count something."""
     reads = any(True for n in (loop.start, loop.bound) for _ in facts.accesses(n))
     return reads or bool(find(loop.bound, "call_expression", "update_expression"))
-
-
-def source_text(facts: Facts, a: Access) -> str:
-    """An access as written."""
-    return facts.source.of(a.node)
 
 
 def _always(loop: CountedLoop, node: Node) -> bool:
@@ -186,14 +178,11 @@ def _always(loop: CountedLoop, node: Node) -> bool:
     for a in ancestors(node):
         if a == loop.node:
             return True
-        if a.type in (*kinds, "do_statement") or (a.type == "binary_expression" and _short(a)):
+        if a.type in (*kinds, "do_statement"):
+            return False
+        if a.type == "binary_expression" and operator(a) in ("&&", "||"):
             return False
     return False
-
-
-def _short(node: Node) -> bool:
-    child = node.child_by_field_name("operator")
-    return child is not None and child.type in ("&&", "||")
 
 
 def _touched(facts: Facts, loop: CountedLoop, a: Access) -> bool:
@@ -201,28 +190,24 @@ def _touched(facts: Facts, loop: CountedLoop, a: Access) -> bool:
     parent = loop.node.parent
     if parent is None or parent.type != "compound_statement":
         return False
-    names = names_in(facts, a.node)
-    for statement in reversed([s for s in statements(parent) if s.end_byte <= loop.node.start_byte]):
-        if statement.type == "preproc_call":
-            continue
+    names = {facts.source.of(n) for n in find(a.node, "identifier")}
+    before = [s for s in statements(parent) if s.end_byte <= loop.node.start_byte]
+    for statement in (s for s in reversed(before) if s.type != "preproc_call"):
         if statement.type not in ("expression_statement", "declaration"):
             return False
-        for other in facts.accesses(statement):
-            if other.writes and other.where(facts.source) == a.where(facts.source):
-                return True
-        changed = {v.name for v in facts.source.variables if _changes(facts, v, statement)}
-        if changed & names or any(
-            v.declaration == statement and v.name in names for v in facts.source.variables
-        ):
+        where = a.where(facts.source)
+        if any(other.writes and other.where(facts.source) == where for other in facts.accesses(statement)):
+            return True
+        if any(v.name in names and _sets(facts, statement, v) for v in facts.source.variables):
             return False
     return False
 
 
-def _changes(facts: Facts, v: Variable, statement: Node) -> bool:
-    return any(statement.start_byte <= n.start_byte < statement.end_byte for n in facts.assigned(v))
+def _sets(facts: Facts, statement: Node, v: Variable) -> bool:
+    return v.declaration == statement or facts.changes_in(v, statement)
 
 
-def _edited(draft: Draft, kept: _Kept, number: int) -> list[Edit]:
+def _edited(draft: Draft, kept: _KeptSum, number: int) -> list[Edit]:
     source, loop, first = draft.source, kept.loop, kept.accesses[0]
     assert first.root is not None
     name, place = f"ws_sum_{number}", source.of(first.node)

@@ -3,11 +3,11 @@
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.domain.templates.space import Constraint, Parameter
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule, Variant
+from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule, Variant, limit
 from warpsmith.extensions.rules.analysis.indices.index_bounds import expression_of, parsed
 from warpsmith.extensions.rules.analysis.kernel_facts import AXES
 from warpsmith.extensions.rules.analysis.memory.kept_rounds import kept_rounds
-from warpsmith.extensions.rules.analysis.memory.repeated_rows import Chain, chain_of
+from warpsmith.extensions.rules.analysis.memory.repeated_rows import LoopChain, chain_of
 from warpsmith.extensions.rules.analysis.threads.thread_teams import Team
 from warpsmith.extensions.rules.analysis.threads.warp_width import WARP
 from warpsmith.extensions.rules.bodies.kept_rounds_body import kept_rounds_body
@@ -50,7 +50,6 @@ class RowInRegisters(Rule):
                 meaning="contiguous elements of a pack",
             ),
         )
-        known = frozenset(p.name for p in (*draft.parameters, *parameters))
         loops = {n for kept in chain.kept for n, _ in kept.uses}
         loops |= {n for kept in chain.objects for n, _ in kept.uses}
         return draft.changed(
@@ -60,19 +59,13 @@ class RowInRegisters(Rule):
                 prologue=OPENCL if draft.is_opencl else CUDA,
                 parameters=parameters,
                 constraints=_constraints(draft, chain),
-                variant=Variant(
-                    Expression(f"{KEEP} > 0"),
-                    f"{KEEP} > 0",
-                    KeptRowText(draft, chain).body(),
-                    draft.kernel.launch.grid,
-                    known,
-                ),
+                variant=_variant(draft, KeptRowText(draft, chain).body()),
             )
         )
 
 
 def _by_rounds(draft: Draft, otherwise: str) -> Draft | Declined:
-    """The same for loops by rounds, whose objects are loaded from the same place in the same round."""
+    """The draft whose loops by rounds keep objects that are loaded from the same place in the same round."""
     rounds = kept_rounds(draft.facts)
     if isinstance(rounds, str):
         return Declined(DeclineCode.FORM, "; ".join(r for r in (otherwise, rounds) if r))
@@ -84,41 +77,34 @@ def _by_rounds(draft: Draft, otherwise: str) -> Draft | Declined:
         usual=1,  # the loops by rounds take one or two, and what is not kept is loaded again
         meaning="rounds of which a thread keeps the loads",
     )
-    known = frozenset(p.name for p in (*draft.parameters, parameter))
-    body, grid = kept_rounds_body(draft, rounds), draft.kernel.launch.grid
     return draft.changed(
         Change(
             RowInRegisters.name,
             f"{len(rounds.objects)} object(s) of a round, loaded by {len(rounds.loops)} loops",
             parameters=(parameter,),
-            variant=Variant(Expression(f"{KEEP} > 0"), f"{KEEP} > 0", body, grid, known),
+            variant=_variant(draft, kept_rounds_body(draft, rounds)),
         )
     )
 
 
-def _packs(draft: Draft, chain: Chain) -> tuple[int, ...]:
+def _variant(draft: Draft, body: str) -> Variant:
+    return Variant(Expression(f"{KEEP} > 0"), body, draft.kernel.launch.grid)
+
+
+def _packs(draft: Draft, chain: LoopChain) -> tuple[int, ...]:
     """Numbers of elements of a pack: up to 16 bytes of the narrowest element, and OpenCL's vectors of 8."""
     if not chain.packs:
         return (1,)
-    sizes = {a.name: a.dtype.size_bytes for a in draft.kernel.arguments}
-    order = [v.name for v in draft.source.variables if v.is_parameter and v.scope == draft.source.kernel]
-    names = dict(zip(order, sizes.values(), strict=False))
     roots = [group.accesses[0].root for of_loop in chain.groups for group in of_loop]
-    narrowest = min((names.get(r.name, 4) for r in roots if r is not None), default=4)
+    narrowest = min((draft.element_bytes.get(r.name, 4) for r in roots if r is not None), default=4)
     most = min(MAX_BYTES // narrowest, 8) if draft.is_opencl else MAX_BYTES // narrowest
     return tuple(v for v in (1, 2, 4, 8, 16) if v <= most)
 
 
-def _constraints(draft: Draft, chain: Chain) -> tuple[Constraint, ...]:
+def _constraints(draft: Draft, chain: LoopChain) -> tuple[Constraint, ...]:
     found = [
-        Constraint(
-            expression=Expression(f"{KEEP} > 0 or {PACK} == 1"),
-            reason=f"{PACK} has no part in the body that is compiled there",
-        ),
-        Constraint(
-            expression=Expression(f"{KEEP} * {PACK} <= {MAX_ELEMENTS}"),
-            reason="more elements than a thread has registers for",
-        ),
+        limit(f"{KEEP} > 0 or {PACK} == 1", f"{PACK} has no part in the body that is compiled there"),
+        limit(f"{KEEP} * {PACK} <= {MAX_ELEMENTS}", "more elements than a thread has registers for"),
     ]
     loop, launch = chain.loops[0], draft.kernel.launch
     length = expression_of(draft.facts, draft.kernel, loop.bound, loop.node)
@@ -129,7 +115,5 @@ def _constraints(draft: Draft, chain: Chain) -> tuple[Constraint, ...]:
         length = None
     needless = f"{KEEP} <= 1 or ({threads}) * {KEEP} * {PACK} < 2 * ({length})"
     if length is not None and parsed(needless) is not None:
-        found.append(
-            Constraint(expression=Expression(needless), reason="half as many packs hold the row as well")
-        )
+        found.append(limit(needless, "half as many packs hold the row as well"))
     return tuple(found)

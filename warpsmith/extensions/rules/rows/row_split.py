@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernels.launch import Launch
 from warpsmith.domain.templates.declined_rule import DeclineCode
-from warpsmith.domain.templates.space import Constraint, Parameter
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule
+from warpsmith.domain.templates.space import Parameter
+from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule, limit
 from warpsmith.extensions.rules.analysis.kernel_facts import AXES, Access, Facts
 from warpsmith.extensions.rules.analysis.loops.strided_loops import (
+    NO_ROW,
     StridedLoop,
     carried,
     leaves,
@@ -62,9 +63,9 @@ class RowSplit(Rule):
                     ),
                 ),
                 constraints=(
-                    Constraint(
-                        expression=Expression(f"{PARAMETER} <= device.max_grid_{axis}"),
-                        reason="the grid has no more blocks along that axis",
+                    limit(
+                        f"{PARAMETER} <= device.max_grid_{axis}",
+                        "the grid has no more blocks along that axis",
                     ),
                 ),
             )
@@ -98,17 +99,14 @@ def _free_axis(draft: Draft) -> str | None:
 def _why_not(facts: Facts, loops: list[StridedLoop]) -> Declined | None:
     source = facts.source
     if not loops:
-        return Declined(
-            DeclineCode.FORM, "no loop of the form `for (i = thread; i < n; i += threads of the block)`"
-        )
+        return Declined(DeclineCode.FORM, NO_ROW)
     unsafe = facts.unsafe(source.body, in_order=True)
     if unsafe:
         return Declined(DeclineCode.DEPENDENCE, f"blocks would not be independent: {unsafe}")
     shared = [v.name for v in source.variables if v.is_shared and contains(source.kernel, v.declaration)]
     if shared:
-        return Declined(
-            DeclineCode.DEPENDENCE, f"shared memory ({', '.join(shared)}) ties the threads of a row together"
-        )
+        words = f"shared memory ({', '.join(shared)}) ties the threads of a row together"
+        return Declined(DeclineCode.DEPENDENCE, words)
     if facts.uses("gsize") or facts.uses("gdim"):
         return Declined(DeclineCode.FORM, "the kernel reads the size of the grid")
     for loop in loops:
@@ -132,7 +130,7 @@ def _loop_reason(facts: Facts, loop: StridedLoop) -> str | None:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _RowLoops:
     """A kernel of strided loops, as the preconditions look at it."""
 
     facts: Facts
@@ -140,23 +138,23 @@ class _Row:
     everywhere: list[Access]
     """All accesses of the kernel's body; once `_unclear_pointer` has passed, each has a root."""
     rest: list[Access]
-    """Those of them that lie in none of the loops."""
+    """Accesses that lie in none of the loops."""
 
 
 def _outside_reason(facts: Facts, loops: list[StridedLoop]) -> str | None:
     """The reason why code outside the loops, which every block of a row executes, may have different results;
     None if it cannot."""
-    row = _Row(facts, loops, list(facts.accesses(facts.source.body)), outside(facts, loops))
+    row = _RowLoops(facts, loops, list(facts.accesses(facts.source.body)), outside(facts, loops))
     return next((reason for check in _CHECKS if (reason := check(row))), None)
 
 
-def _unclear_pointer(row: _Row) -> str | None:
+def _unclear_pointer(row: _RowLoops) -> str | None:
     source = row.facts.source
     unclear = (a for a in row.everywhere if a.root is None)
     return next((f"where {source.of(a.pointer)!r} points is not clear" for a in unclear), None)
 
 
-def _read_outside_and_written(row: _Row) -> str | None:
+def _read_outside_and_written(row: _RowLoops) -> str | None:
     written = _written_parameters(row.everywhere)
     for a in row.rest:
         assert a.root is not None
@@ -166,7 +164,7 @@ def _read_outside_and_written(row: _Row) -> str | None:
     return None
 
 
-def _written_inside_and_outside(row: _Row) -> str | None:
+def _written_inside_and_outside(row: _RowLoops) -> str | None:
     outer = _written_parameters(row.rest)
     for loop in row.loops:
         for a in row.facts.accesses(loop.node):
@@ -175,7 +173,7 @@ def _written_inside_and_outside(row: _Row) -> str | None:
     return None
 
 
-def _written_by_one_loop_and_read_by_another(row: _Row) -> str | None:
+def _written_by_one_loop_and_read_by_another(row: _RowLoops) -> str | None:
     for loop in row.loops:
         written = _written_parameters(row.facts.accesses(loop.node))
         others = (p for p in row.loops if p.node != loop.node)
@@ -185,7 +183,7 @@ def _written_by_one_loop_and_read_by_another(row: _Row) -> str | None:
     return None
 
 
-def _written_by_another_kind_of_loop(row: _Row) -> str | None:
+def _written_by_another_kind_of_loop(row: _RowLoops) -> str | None:
     for n in find(row.facts.source.body, *LOOPS):
         strided = any(p.contains(n) or contains(n, p.node) for p in row.loops)
         if not strided and _written_parameters(row.facts.accesses(n)):
@@ -193,7 +191,7 @@ def _written_by_another_kind_of_loop(row: _Row) -> str | None:
     return None
 
 
-_CHECKS: tuple[Callable[[_Row], str | None], ...] = (
+_CHECKS: tuple[Callable[[_RowLoops], str | None], ...] = (
     _unclear_pointer,
     _read_outside_and_written,
     _written_inside_and_outside,

@@ -7,11 +7,11 @@ from tree_sitter import Node
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernels.launch import Launch
 from warpsmith.domain.templates.declined_rule import DeclineCode
-from warpsmith.domain.templates.space import Constraint, Parameter
+from warpsmith.domain.templates.space import Parameter
 from warpsmith.errors import ExpressionError
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule
+from warpsmith.extensions.rules.analysis.draft import MORE_THREADS, Change, Declined, Draft, Rule, limit
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
-from warpsmith.extensions.rules.analysis.loops.strided_loops import StridedLoop, strided_loops
+from warpsmith.extensions.rules.analysis.loops.strided_loops import NO_ROW, StridedLoop, strided_loops
 from warpsmith.source.tree.syntax_tree import Edit, find
 
 PARAMETER = "WS_ROWS"
@@ -63,14 +63,8 @@ class RowsPerBlock(Rule):
                     ),
                 ),
                 constraints=(
-                    Constraint(
-                        expression=Expression(f"({count}) % {PARAMETER} == 0"),
-                        reason="every block has all of its rows",
-                    ),
-                    Constraint(
-                        expression=Expression(f"({threads}) * {PARAMETER} <= device.max_threads_per_block"),
-                        reason="the device allows no more threads in a block",
-                    ),
+                    limit(f"({count}) % {PARAMETER} == 0", "every block has all of its rows"),
+                    limit(f"({threads}) * {PARAMETER} <= device.max_threads_per_block", MORE_THREADS),
                 ),
             )
         )
@@ -92,31 +86,32 @@ def _reads_of_row(facts: Facts, node: Node) -> list[Node]:
 def _why_not(facts: Facts, launch: Launch, loops: list[StridedLoop]) -> Declined | None:
     source = facts.source
     if not loops:
-        return Declined(
-            DeclineCode.FORM, "no loop of the form `for (i = thread; i < n; i += threads of the block)`"
-        )
+        return Declined(DeclineCode.FORM, NO_ROW)
     unsafe = facts.unsafe(source.body, in_order=True)
     if unsafe:
         return Declined(DeclineCode.DEPENDENCE, f"rows would not be independent: {unsafe}")
-    body = source.body
     shared = [v.name for v in source.variables if v.is_shared]
     if shared:
-        return Declined(
-            DeclineCode.DEPENDENCE,
-            f"shared memory ({', '.join(shared)}) ties the threads of a block together",
-        )
-    if len(launch.block) > 1 and any(e.text != "1" for e in launch.block[1:]):
+        words = f"shared memory ({', '.join(shared)}) ties the threads of a block together"
+        return Declined(DeclineCode.DEPENDENCE, words)
+    if any(e.text != "1" for e in launch.block[1:]):
         return Declined(DeclineCode.LAUNCH, "the block has more than one axis")
+    misread = _misread(facts)
+    return Declined(DeclineCode.FORM, misread) if misread else None
+
+
+def _misread(facts: Facts) -> str:
+    """The reason why a kernel reads more places than its block's index, or not that; else empty."""
     if any(facts.uses(kind, axis) for kind in ("tid", "bdim") for axis in "yz"):
-        return Declined(DeclineCode.FORM, "the kernel uses the block's other axes")
+        return "the kernel uses the block's other axes"
     if any(facts.uses(kind) for kind in ("gid", "gdim", "gsize")):
-        return Declined(DeclineCode.FORM, "the kernel reads more of the grid than its block's index")
-    if not _reads_of_row(facts, body):
-        return Declined(DeclineCode.FORM, "the kernel does not read its block's index")
-    for function in source.reachable:
-        if function != source.kernel and _reads_of_row(facts, function):
-            return Declined(DeclineCode.FORM, "a function that the kernel calls reads the block's index")
-    return None
+        return "the kernel reads more of the grid than its block's index"
+    if not _reads_of_row(facts, facts.source.body):
+        return "the kernel does not read its block's index"
+    called = (f for f in facts.source.reachable if f != facts.source.kernel)
+    if any(_reads_of_row(facts, function) for function in called):
+        return "a function that the kernel calls reads the block's index"
+    return ""
 
 
 def _long_rows(draft: Draft, loops: list[StridedLoop]) -> Declined | None:
@@ -124,12 +119,11 @@ def _long_rows(draft: Draft, loops: list[StridedLoop]) -> Declined | None:
     widen the search."""
     values = {a.name: a.value for a in draft.job.kernel.arguments if a.value is not None}
     for loop in loops:
-        bound = values.get(draft.facts.source.of(loop.bound))
+        text = draft.source.of(loop.bound)
+        bound = values.get(text)
         if bound is None:
-            return Declined(
-                DeclineCode.UNREADABLE,
-                f"how long a row is, `{draft.facts.source.of(loop.bound)}`, is no argument of the kernel",
-            )
+            words = f"how long a row is, `{text}`, is no argument of the kernel"
+            return Declined(DeclineCode.UNREADABLE, words)
         try:
             lengths = [bound.evaluate({**w.scope(), **draft.values()}) for w in draft.job.workloads]
         except ExpressionError:

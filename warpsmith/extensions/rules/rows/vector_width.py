@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from warpsmith.domain.arguments.argument import Argument
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernels.launch import Launch
 from warpsmith.domain.templates.declined_rule import DeclineCode
-from warpsmith.domain.templates.space import Constraint, Parameter
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule, all_declined
+from warpsmith.domain.templates.space import Parameter
+from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule, all_declined, limit
 from warpsmith.extensions.rules.analysis.kernel_facts import AXES, Access, Facts
 from warpsmith.extensions.rules.analysis.loops.strided_loops import (
     StridedLoop,
@@ -16,7 +15,7 @@ from warpsmith.extensions.rules.analysis.loops.strided_loops import (
     team_loops,
     why_not_packs,
 )
-from warpsmith.extensions.rules.analysis.memory.vector_access import Group, groups, unit_stride
+from warpsmith.extensions.rules.analysis.memory.vector_access import AccessGroup, groups, unit_stride
 from warpsmith.extensions.rules.analysis.threads.thread_teams import Team
 from warpsmith.source.tree.syntax_tree import Edit, apply_edits, contains, find
 
@@ -53,15 +52,13 @@ _OPENCL = """\
 """
 
 
-_WIDEST_OPENCL = Constraint(
-    expression=Expression(f"{PARAMETER} <= 16"), reason="OpenCL has vectors of 16 elements at most"
-)
+_WIDEST_OPENCL = limit(f"{PARAMETER} <= 16", "OpenCL has vectors of 16 elements at most")
 
 
 @dataclass(frozen=True)
 class _Plan:
     loop: StridedLoop
-    groups: list[Group]
+    groups: list[AccessGroup]
 
 
 class VectorWidth(Rule):
@@ -79,19 +76,11 @@ class VectorWidth(Rule):
         facts = draft.facts
         loops = team_loops(facts)
         if not loops:
-            return Declined(
-                DeclineCode.FORM,
-                "no loop of the form `for (i = thread; i < n; i += threads)` of a block, warp or grid",
-            )
-        plans: list[_Plan] = []
-        without: list[Declined] = []
-        for loop in loops:
-            plan = _planned(facts, loop)
-            if isinstance(plan, _Plan):
-                plans.append(plan)
-            else:
-                without.append(plan)
-        plans = _consistent(facts, plans, without)
+            words = "no loop of the form `for (i = thread; i < n; i += threads)` of a block, warp or grid"
+            return Declined(DeclineCode.FORM, words)
+        planned = [_planned(facts, loop) for loop in loops]
+        without = [p for p in planned if isinstance(p, Declined)]
+        plans = _consistent(facts, [p for p in planned if isinstance(p, _Plan)], without)
         if not plans:
             return all_declined(without)
         edits = [_edit(draft, plan) for plan in plans]
@@ -109,9 +98,7 @@ class VectorWidth(Rule):
                     Parameter(
                         name=PARAMETER,
                         values=values,
-                        usual=values[
-                            min(2, len(values) - 1)
-                        ],  # 4: 16 bytes of floats, and any halves are wide
+                        usual=values[:3][-1],  # 4: 16 bytes of floats, and any halves are wide
                         meaning="contiguous elements an iteration",
                     ),
                 ),
@@ -153,23 +140,17 @@ def _smaller(draft: Draft, plans: list[_Plan]) -> Launch:
 def _consistent(facts: Facts, plans: list[_Plan], without: list[Declined]) -> list[_Plan]:
     """Drop loops whose elements would be accessed by other threads in another loop without a barrier
     between."""
-    kept = list(plans)
-    changed = True
-    while changed:
-        changed = False
-        for plan in kept:
-            reason = _meets(facts, plan, kept)
-            if reason:
-                words = f"loop at line {plan.loop.line}: {reason}"
-                without.append(Declined(DeclineCode.DEPENDENCE, words))
-                kept = [p for p in kept if p is not plan]
-                changed = True
-                break
+    kept = plans
+    while found := next(((p, why) for p in kept if (why := _meets(facts, p, kept))), None):
+        words = f"loop at line {found[0].loop.line}: {found[1]}"
+        without.append(Declined(DeclineCode.DEPENDENCE, words))
+        kept = [p for p in kept if p is not found[0]]
     return kept
 
 
 def _meets(facts: Facts, plan: _Plan, plans: list[_Plan]) -> str | None:
-    """Why another thread may touch elsewhere what a loop with wide accesses touches; None if none does."""
+    """The reason why another thread may touch a buffer of a loop with wide accesses elsewhere; None if none
+    does."""
     mine = _buffers(facts, plan.loop)
     for a in facts.accesses(facts.source.body):
         if plan.loop.contains(a.node) or a.root is None or a.root.name not in mine:
@@ -186,7 +167,7 @@ def _meets(facts: Facts, plan: _Plan, plans: list[_Plan]) -> str | None:
 
 
 def _buffers(facts: Facts, loop: StridedLoop) -> dict[str, bool]:
-    """What a loop accesses that other threads may access too, and whether it writes there."""
+    """Buffers of a loop that other threads may access too; True for those that the loop writes."""
     found: dict[str, bool] = {}
     for a in facts.accesses(loop.node):
         if a.root is not None and (a.root.is_parameter or a.writes):
@@ -195,21 +176,21 @@ def _buffers(facts: Facts, loop: StridedLoop) -> dict[str, bool]:
 
 
 def _is_parted(facts: Facts, plan: _Plan, a: Access) -> bool:
-    """Whether a barrier for the loop's whole team lies between it and an access elsewhere.
+    """True if a barrier for the loop's whole team lies between it and an access elsewhere.
 
     OpenCL's loops are not looked at.
     """
     if plan.loop.team in (Team.GRID, Team.GRID_OF_LANES):
         return False
     low, high = sorted((a.node.start_byte, plan.loop.node.start_byte))
-    return facts.source.backend.value != "opencl" and _barrier_between(facts, low, high)
+    return not facts.is_opencl and _barrier_between(facts, low, high)
 
 
 def _is_alike(facts: Facts, one: _Plan, other: _Plan) -> bool:
-    """Whether two loops give the same elements to the same threads."""
+    """True if two loops give the same elements to the same threads."""
     of, a, b = facts.source.of, one.loop, other.loop
     same = (of(a.bound), of(a.start), of(a.step)) == (of(b.bound), of(b.start), of(b.step))
-    return same and (facts.source.backend.value == "opencl" or _guards(one) == _guards(other))
+    return same and (facts.is_opencl or _guards(one) == _guards(other))
 
 
 def _other_threads(facts: Facts, mine: StridedLoop, a: Access) -> bool:
@@ -234,22 +215,9 @@ def _barrier_between(facts: Facts, low: int, high: int) -> bool:
 
 def _most(draft: Draft, plans: list[_Plan]) -> int:
     """Limit on the elements of a pack: the narrowest element fills 16 bytes (OpenCL: vectors of 8)."""
-    arguments = {a.name: a for a in draft.kernel.arguments}
-    order = [v.name for v in draft.source.variables if v.is_parameter and v.scope == draft.source.kernel]
-    sizes = []
-    for plan in plans:
-        for group in plan.groups:
-            root = group.accesses[0].root
-            argument = arguments.get(root.name) if root else None
-            if argument is None and root is not None and root.name in order:
-                argument = _positional(draft, order.index(root.name))
-            sizes.append(argument.dtype.size_bytes if argument else 4)
-    return 8 if draft.is_opencl else MAX_BYTES // min(sizes)
-
-
-def _positional(draft: Draft, n: int) -> Argument | None:
-    listed = draft.kernel.arguments
-    return listed[n] if n < len(listed) else None
+    roots = [group.accesses[0].root for plan in plans for group in plan.groups]
+    sizes = [draft.element_bytes.get(r.name, 4) for r in roots if r is not None]
+    return 8 if draft.is_opencl else MAX_BYTES // min(sizes, default=4)
 
 
 def _edit(draft: Draft, plan: _Plan) -> Edit:

@@ -8,7 +8,15 @@ from warpsmith.domain.kernels.launch import Launch
 from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.domain.templates.space import Constraint, Parameter
 from warpsmith.extensions.rules.analysis.calls.callees import synchronises
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule
+from warpsmith.extensions.rules.analysis.draft import (
+    MORE_THREADS,
+    Change,
+    Declined,
+    Draft,
+    Rule,
+    limit,
+    product_of,
+)
 from warpsmith.extensions.rules.analysis.indices.index_bounds import (
     bound,
     covered,
@@ -26,7 +34,7 @@ from warpsmith.extensions.rules.analysis.launch.grid_places import (
 from warpsmith.extensions.rules.analysis.memory.shared_arrays import LARGEST, room
 from warpsmith.extensions.rules.analysis.memory.shared_places import why_places_not
 from warpsmith.extensions.rules.analysis.operations import both_ways, operands, operator
-from warpsmith.extensions.rules.analysis.threads.block_places import Unit
+from warpsmith.extensions.rules.analysis.threads.block_places import BlockFactor
 from warpsmith.extensions.rules.analysis.threads.warp_width import WARP, launches_by_warps
 from warpsmith.extensions.rules.analysis.values.constant_values import constant_value
 from warpsmith.extensions.rules.bodies.block_memory import (
@@ -37,18 +45,18 @@ from warpsmith.extensions.rules.bodies.block_memory import (
     why_not_shared,
     with_shared_bytes,
 )
-from warpsmith.source.tree.syntax_tree import find, strip, walk
+from warpsmith.source.tree.syntax_tree import find, strip
 
 
 @dataclass(frozen=True)
-class _Extent:
+class _LiftedExtent:
     """An extent of the block that becomes a parameter."""
 
     number: int
     """0 for x."""
     name: str
     text: str
-    """What the job says."""
+    """The extent as the job gives it."""
     follows: Follows | None
     single: bool
     """True if no other axis of the block has more than one thread."""
@@ -122,26 +130,20 @@ def _unread(facts: Facts, n: int, axes: list[int]) -> str:
     return ""
 
 
-def _declared(launch: Launch, limit: str | None) -> list[Constraint]:
+def _declared(launch: Launch, most: str | None) -> list[Constraint]:
     """The constraint that the kernel's own launch bounds make."""
-    if limit is None:
-        return []
-    expression = Expression(f"{_product(launch)} <= {limit}")
-    return [Constraint(expression=expression, reason="the kernel's launch bounds allow no more threads")]
+    fits = f"{product_of(launch)} <= {most}"
+    return [limit(fits, "the kernel's launch bounds allow no more threads")] if most is not None else []
 
 
-def _divided(facts: Facts, extents: list[_Extent]) -> list[Constraint]:
+def _divided(facts: Facts, extents: list[_LiftedExtent]) -> list[Constraint]:
     """Constraints for extents that the kernel divides by a number, such as that of a warp."""
     found = []
     for e in extents:
         for number in sorted(set(divisors(facts, e.axis)) - {1}, key=_numbers_first):
             kept = f"{e.name} == {e.text}" if e.is_number else f"{e.name} == 0"
-            expression = Expression(f"{kept} or {e.name} % {number} == 0")
-            found.append(
-                Constraint(
-                    expression=expression, reason=f"the kernel divides the block's {e.axis} by {number}"
-                )
-            )
+            reason = f"the kernel divides the block's {e.axis} by {number}"
+            found.append(limit(f"{kept} or {e.name} % {number} == 0", reason))
     return found
 
 
@@ -149,11 +151,7 @@ def _numbers_first(divisor: int | str) -> tuple[bool, int, str]:
     return (True, 0, divisor) if isinstance(divisor, str) else (False, divisor, "")
 
 
-def _product(launch: Launch) -> str:
-    return " * ".join(e.text if e.text.isidentifier() else f"({e.text})" for e in launch.block)
-
-
-def _extents(draft: Draft, chosen: list[int], axes: list[int]) -> list[_Extent] | Declined:
+def _extents(draft: Draft, chosen: list[int], axes: list[int]) -> list[_LiftedExtent] | Declined:
     found = []
     for n in chosen:
         named = "WS_BLOCK" if axes == [0] else f"WS_BLOCK_{AXES[n].upper()}"
@@ -162,29 +160,25 @@ def _extents(draft: Draft, chosen: list[int], axes: list[int]) -> list[_Extent] 
         followed = follows(draft.facts, AXES[n])
         if isinstance(followed, str):
             return Declined(DeclineCode.RELIED_ON, followed)
-        extent = _Extent(n, named, draft.kernel.launch.block[n].text, followed, len(axes) == 1)
+        extent = _LiftedExtent(n, named, draft.kernel.launch.block[n].text, followed, len(axes) == 1)
         if not extent.is_number and followed is not None:
-            return Declined(
-                DeclineCode.LAUNCH,
-                "the block is an expression and the kernel counts threads over the whole grid",
-            )
+            words = "the block is an expression and the kernel counts threads over the whole grid"
+            return Declined(DeclineCode.LAUNCH, words)
         if not extent.is_number and draft.kernel.local_arguments:
-            return Declined(
-                DeclineCode.LAUNCH, "local arguments are sized by the job for a block that is an expression"
-            )
+            words = "local arguments are sized by the job for a block that is an expression"
+            return Declined(DeclineCode.LAUNCH, words)
         found.append(extent)
     return found
 
 
-def _lifted(draft: Draft, extents: list[_Extent], threads: int) -> Draft | Declined:
+def _lifted(draft: Draft, extents: list[_LiftedExtent], threads: int) -> Draft | Declined:
     launch = draft.kernel.launch
     grid, block, constraints = list(launch.grid), list(launch.block), []
     for e in extents:
         block[e.number] = Expression(e.extent)
         if e.follows is not None:
-            if e.follows.unit is Unit.WARPS and not launches_by_warps(
-                draft.kernel.text, draft.kernel.backend
-            ):
+            by_warps = launches_by_warps(draft.kernel.text, draft.kernel.backend)
+            if e.follows.unit is BlockFactor.WARPS and not by_warps:
                 words = "the grid counts warps, whose width is the device's, and the launch does not know it"
                 return Declined(DeclineCode.LAUNCH, words)
             n = AXES.index(e.follows.axis)
@@ -212,16 +206,14 @@ def _lifted(draft: Draft, extents: list[_Extent], threads: int) -> Draft | Decli
             arguments=arguments,
             parameters=tuple(_parameter(draft, e) for e in extents),
             constraints=(
-                _fits(changed, extents, threads),
-                *fits(arguments),
-                *shared_fits(launch, changed),
-                *constraints,
+                *(_fits(changed, extents, threads), *fits(arguments)),
+                *(*shared_fits(launch, changed), *constraints),
             ),
         )
     )
 
 
-def _parameter(draft: Draft, e: _Extent) -> Parameter:
+def _parameter(draft: Draft, e: _LiftedExtent) -> Parameter:
     meaning = "threads of a block" if e.name == "WS_BLOCK" else f"threads of a block along {e.axis}"
     if e.is_number:
         values, default = _values(int(e.text), e.axis, e.single, draft.is_opencl), int(e.text)
@@ -231,7 +223,7 @@ def _parameter(draft: Draft, e: _Extent) -> Parameter:
     return Parameter(name=e.name, values=values, default=default, usual=_usual(e, values), meaning=meaning)
 
 
-def _usual(e: _Extent, values: tuple[int, ...]) -> int:
+def _usual(e: _LiftedExtent, values: tuple[int, ...]) -> int:
     """Eight warps hide latency, and their number divides what any multiprocessor holds. Of several axes, a
     warp lies along x, where elements are neighbours, and y has eight; depth is left to the job."""
     wanted = 256 if e.single else {"x": WARP, "y": 8}.get(e.axis, 0)
@@ -249,13 +241,13 @@ def _values(default: int, axis: str, single: bool, opencl: bool) -> tuple[int, .
     return tuple(sorted(values | {default}))
 
 
-def _following(grid: str, threads: int, name: str, unit: Unit) -> tuple[str, str, str] | None:
+def _following(grid: str, threads: int, name: str, unit: BlockFactor) -> tuple[str, str, str] | None:
     """The grid's extent for another block, the elements that it divides, and how many a block takes."""
     match = re.fullmatch(r"ceil_div\((.*),\s*(\d+)\)", grid) or re.fullmatch(r"([\w *]+?) // (\d+)", grid)
     if match is None or parsed(match.group(1)) is None:
         return None
     elements, each = match.group(1), int(match.group(2))
-    if unit is Unit.WARPS and each * WARP == threads:
+    if unit is BlockFactor.WARPS and each * WARP == threads:
         block = f"{name} // {WARP}"
     elif each % threads == 0:
         block = name if each == threads else f"{each // threads} * {name}"
@@ -265,10 +257,10 @@ def _following(grid: str, threads: int, name: str, unit: Unit) -> tuple[str, str
     return made, elements, block
 
 
-def _as_many(draft: Draft, e: _Extent, grid: str) -> tuple[str, str, str] | None:
-    """As `_following`, for a grid of any form: as many threads, of which the kernel's own check leaves idle
-    those that have no element."""
-    own = e.follows is not None and e.follows.axis == e.axis and e.follows.unit is Unit.THREADS
+def _as_many(draft: Draft, e: _LiftedExtent, grid: str) -> tuple[str, str, str] | None:
+    """The result of `_following` for a grid of any form: as many threads, of which the kernel's own check
+    leaves those idle that have no element."""
+    own = e.follows is not None and e.follows.axis == e.axis and e.follows.unit is BlockFactor.THREADS
     if not own or bound(draft.facts, draft.kernel, guarded(draft.facts), e.axis) is None:
         return None
     if not grid or draft.facts.uses("gdim", e.axis) or draft.facts.uses("gsize", e.axis):
@@ -277,12 +269,12 @@ def _as_many(draft: Draft, e: _Extent, grid: str) -> tuple[str, str, str] | None
     return f"ceil_div({threads}, {e.name})", threads, e.name
 
 
-def _overhang(draft: Draft, e: _Extent, elements: str, block: str) -> list[Constraint]:
+def _overhang(draft: Draft, e: _LiftedExtent, elements: str, block: str) -> list[Constraint]:
     """Constraints that keep threads beyond the last element from memory, if the kernel's checks do not."""
     launch, facts = draft.kernel.launch, draft.facts
-    limit = bound(facts, draft.kernel, guarded(facts), e.axis)
+    last = bound(facts, draft.kernel, guarded(facts), e.axis)
     own = e.follows is not None and e.follows.axis == e.axis
-    inside = own and limit is not None and covered(draft.job, launch.grid[e.number].text, e.text, limit)
+    inside = own and last is not None and covered(draft.job, launch.grid[e.number].text, e.text, last)
     if inside is True:
         return []
     each = block if block == e.name else f"({block})"
@@ -292,18 +284,14 @@ def _overhang(draft: Draft, e: _Extent, elements: str, block: str) -> list[Const
     return [Constraint(expression=expression, reason="threads beyond the last element would touch memory")]
 
 
-def _fits(launch: Launch, extents: list[_Extent], threads: int) -> Constraint:
+def _fits(launch: Launch, extents: list[_LiftedExtent], threads: int) -> Constraint:
     """The device's limit; and that of shared arrays if they have room for fewer threads."""
-    product = _product(launch)
-    if all(e.name == "WS_BLOCK" for e in extents):
-        product = "WS_BLOCK"
-    limit = f"{product} <= device.max_threads_per_block"
+    product = "WS_BLOCK" if all(e.name == "WS_BLOCK" for e in extents) else product_of(launch)
+    fit = f"{product} <= device.max_threads_per_block"
     if threads < LARGEST:
-        return Constraint(
-            expression=Expression(f"{limit} and {product} <= {threads}"),
-            reason="the device allows no more threads in a block, or shared arrays have no room for them",
-        )
-    return Constraint(expression=Expression(limit), reason="the device allows no more threads in a block")
+        reason = f"{MORE_THREADS}, or shared arrays have no room for them"
+        return limit(f"{fit} and {product} <= {threads}", reason)
+    return limit(fit, MORE_THREADS)
 
 
 def _why_not(draft: Draft, axes: list[int]) -> str | None:
@@ -327,12 +315,11 @@ def _compare_reason(facts: Facts) -> str | None:
 
 def _unfollowed(facts: Facts) -> str | None:
     """A product of the block index and a number, which positions threads for one block size only."""
-    for n in walk(facts.source.body):
-        if n.type == "binary_expression" and operator(n) == "+":
-            for first, b in both_ways(n):
-                tid, a = facts.coordinate(b), strip(first)
-                if tid and tid.startswith("tid.") and a.type == "binary_expression" and operator(a) == "*":
-                    parts = [facts.coordinate(o) for o in operands(a)]
-                    if f"bid.{tid[-1]}" in parts and f"bdim.{tid[-1]}" not in parts:
-                        return f"`{facts.source.of(n)}` places threads by a fixed number"
+    for n in (n for n in find(facts.source.body, "binary_expression") if operator(n) == "+"):
+        for first, b in both_ways(n):
+            tid, a = facts.coordinate(b), strip(first)
+            if tid and tid.startswith("tid.") and a.type == "binary_expression" and operator(a) == "*":
+                parts = [facts.coordinate(o) for o in operands(a)]
+                if f"bid.{tid[-1]}" in parts and f"bdim.{tid[-1]}" not in parts:
+                    return f"`{facts.source.of(n)}` places threads by a fixed number"
     return None

@@ -8,8 +8,17 @@ from tree_sitter import Node
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernels.launch import Launch
 from warpsmith.domain.templates.declined_rule import DeclineCode
-from warpsmith.domain.templates.space import Constraint, Parameter
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule, all_declined
+from warpsmith.domain.templates.space import Parameter
+from warpsmith.extensions.rules.analysis.draft import (
+    MORE_THREADS,
+    Change,
+    Declined,
+    Draft,
+    Rule,
+    all_declined,
+    limit,
+    product_of,
+)
 from warpsmith.extensions.rules.analysis.kernel_facts import AXES, Facts
 from warpsmith.extensions.rules.analysis.launch.constant_uses import (
     Constant,
@@ -17,7 +26,6 @@ from warpsmith.extensions.rules.analysis.launch.constant_uses import (
     meaning,
     uses,
 )
-from warpsmith.extensions.rules.analysis.loops.strided_loops import changed_variables
 from warpsmith.extensions.rules.analysis.threads.block_places import only_warps
 from warpsmith.extensions.rules.analysis.threads.warp_width import WARP, launches_by_warps
 from warpsmith.extensions.rules.bodies.block_memory import (
@@ -28,9 +36,11 @@ from warpsmith.extensions.rules.bodies.block_memory import (
     why_not_shared,
     with_shared_bytes,
 )
-from warpsmith.source.tree.syntax_tree import Edit, ancestors
+from warpsmith.source.tree.syntax_tree import Edit, ancestors, contains
 
 BLOCK = "WS_BLOCK"
+_OF_GRID, _OF_BLOCK = ("grid.", "place.", "warps."), ("block.", "place.")
+"""Beginnings of meanings that tie a constant to an axis of the grid, and of the block."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +86,8 @@ class LiftConstants(Rule):
 def _lift(draft: Draft, constant: Constant) -> Draft | Declined:
     facts = draft.facts
     # Offsets have moved since an earlier constant was lifted.
-    current = next(
-        (c for c in constants(facts) if replace(c, literal=None) == replace(constant, literal=None)), None
-    )
+    alike = (c for c in constants(facts) if replace(c, literal=None) == replace(constant, literal=None))
+    current = next(alike, None)
     if current is None:
         return Declined(DeclineCode.FORM, "it is no longer a plain constant")
     ties = _ties(draft, current)
@@ -95,16 +104,15 @@ def _lift(draft: Draft, constant: Constant) -> Draft | Declined:
         return Declined(DeclineCode.RELIED_ON, outgrown)
     before, launch = draft.kernel.launch, with_shared_bytes(draft.kernel, launch)
     arguments = grown(draft.kernel, launch)
-    edits = (
-        [] if current.literal is None else [Edit(current.literal.start_byte, current.literal.end_byte, name)]
-    )
+    place = current.literal
     values = _values(current.value, len(ties.block), draft.is_opencl, current.kind)
+    tied = f", tied to block {', '.join(sorted(axes))}" if axes else ""
+    constraints = (limit(f"{product_of(launch)} <= device.max_threads_per_block", MORE_THREADS),)
     return draft.changed(
         Change(
             LiftConstants.name,
-            f"{current.kind} {current.name} = {current.value}"
-            + (f", tied to block {', '.join(sorted(axes))}" if axes else ""),
-            edits=edits,
+            f"{current.kind} {current.name} = {current.value}{tied}",
+            edits=[] if place is None else [Edit(place.start_byte, place.end_byte, name)],
             launch=launch,
             arguments=arguments,
             entry=_entry(draft, current, name) if current.kind == "template" else None,
@@ -117,11 +125,7 @@ def _lift(draft: Draft, constant: Constant) -> Draft | Declined:
                     meaning=f"{current.name} of the kernel",
                 ),
             ),
-            constraints=(
-                *_constraints(launch, axes),
-                *(fits(arguments) if axes else ()),
-                *shared_fits(before, launch),
-            ),
+            constraints=((*constraints, *fits(arguments)) if axes else ()) + shared_fits(before, launch),
         )
     )
 
@@ -131,27 +135,31 @@ def _ties(draft: Draft, constant: Constant) -> _Ties | Declined:
     said = _meanings(facts, constant)
     if isinstance(said, Declined):
         return said
-    grid = {s[-1] for s in said if s.startswith(("grid.", "place.", "warps."))}
-    block = {s[-1] for s in said if s.startswith(("block.", "place."))}
-    launch, text = draft.kernel.launch, str(constant.value)
-    equal = {AXES[n] for n, e in enumerate(launch.block) if e.text == text}
+    grid, block, warps = (_axes(said, *kinds) for kinds in (_OF_GRID, _OF_BLOCK, ("warps.",)))
+    text = str(constant.value)
+    equal = {AXES[n] for n, e in enumerate(draft.kernel.launch.block) if e.text == text}
     if not block and equal and said & {"extent", "tree"}:
         unmeant = _why_not_the_block(facts, equal, grid)
         if unmeant is not None:
             return unmeant
         block = set(equal)
-    if any(s.startswith("warps.") for s in said):
+    if warps:
         return _of_warps(draft, constant, grid, block)
-    if not (block or grid or "step" in said):
-        return Declined(DeclineCode.RELIED_ON, "it may be part of what the kernel computes")
-    if not (block or grid) and _by_itself(facts, constant):
-        return Declined(DeclineCode.RELIED_ON, "what the kernel computes may depend on where its steps begin")
+    if not (block or grid):
+        if "step" not in said:
+            return Declined(DeclineCode.RELIED_ON, "it may be part of what the kernel computes")
+        if _by_itself(facts, constant):
+            words = "what the kernel computes may depend on where its steps begin"
+            return Declined(DeclineCode.RELIED_ON, words)
     if not block <= equal:
-        return Declined(
-            DeclineCode.LAUNCH,
-            f"the block's extent along {', '.join(sorted(block - equal))} is not {text} in the launch",
-        )
+        words = f"the block's extent along {', '.join(sorted(block - equal))} is not {text} in the launch"
+        return Declined(DeclineCode.LAUNCH, words)
     return _with_grid(draft, constant, grid, block)
+
+
+def _axes(said: set[str], *kinds: str) -> set[str]:
+    """Axes of the meanings of some kinds."""
+    return {s[-1] for s in said if s.startswith(kinds)}
 
 
 def _why_not_the_block(facts: Facts, equal: set[str], grid: set[str]) -> Declined | None:
@@ -175,13 +183,11 @@ def _of_warps(draft: Draft, constant: Constant, grid: set[str], block: set[str])
     if not launches_by_warps(draft.kernel.text, draft.kernel.backend):
         return Declined(DeclineCode.LAUNCH, "the width of a warp is the device's")
     if block or launch.block[0].text != str(WARP * constant.value) or draft.is_opencl:
-        return Declined(
-            DeclineCode.LAUNCH, f"the block is not {WARP} * {constant.value} threads in the launch"
-        )
+        words = f"the block is not {WARP} * {constant.value} threads in the launch"
+        return Declined(DeclineCode.LAUNCH, words)
     if any(e.text != "1" for e in launch.block[1:]) or not only_warps(draft.facts):
-        return Declined(
-            DeclineCode.RELIED_ON, "the kernel uses its thread index otherwise than by warp and lane"
-        )
+        words = "the kernel uses its thread index otherwise than by warp and lane"
+        return Declined(DeclineCode.RELIED_ON, words)
     ties = _with_grid(draft, constant, grid, {"x"})
     return ties if isinstance(ties, Declined) else _Ties(ties.grid, frozenset(), warps=True)
 
@@ -192,16 +198,16 @@ def _by_itself(facts: Facts, constant: Constant) -> bool:
     stepped = [loop for n in found if (loop := _loop_of(n, "update")) is not None]
     inner = [loop for n in found if (loop := _loop_of(n, "condition")) is not None]
     for loop in stepped:
-        covering = [i for i in inner if loop.start_byte < i.start_byte and i.end_byte <= loop.end_byte]
-        if not covering:
+        covering = [i for i in inner if i != loop and contains(loop, i)]
+        if not covering or any(_gathers(facts, loop, i) for i in covering):
             return True
-        for v, place in changed_variables(facts, loop):
-            own = loop.start_byte < v.declaration.start_byte < loop.end_byte
-            for i in covering:
-                within = i.start_byte <= place.start_byte < i.end_byte
-                if own and within and not v.is_array and v.declaration.end_byte <= i.start_byte:
-                    return True
     return False
+
+
+def _gathers(facts: Facts, loop: Node, inner: Node) -> bool:
+    """True if an inner loop changes a local that each step of the outer one declares before it."""
+    declared = (v for v in facts.source.variables if contains(loop, v.declaration) and not v.is_array)
+    return any(v.declaration.end_byte <= inner.start_byte and facts.changes_in(v, inner) for v in declared)
 
 
 def _loop_of(use: Node, field: str) -> Node | None:
@@ -215,16 +221,14 @@ def _loop_of(use: Node, field: str) -> Node | None:
 
 
 def _meanings(facts: Facts, constant: Constant) -> set[str] | Declined:
-    """What the uses of a constant mean, if all are sizes."""
+    """Meanings of the uses of a constant, if all are sizes."""
     said: set[str] = set()
     for use in uses(facts, constant):
         what = meaning(facts, use)
         if what is None or (what in ("scale", "type") and constant.kind != "template"):
-            line = use.start_point[0] + 1
             around = facts.source.of(use.parent) if use.parent is not None else constant.name
-            return Declined(
-                DeclineCode.RELIED_ON, f"its use in {around[:60]!r} (line {line}) may be more than a size"
-            )
+            words = f"its use in {around[:60]!r} (line {use.start_point[0] + 1}) may be more than a size"
+            return Declined(DeclineCode.RELIED_ON, words)
         said.add(what)
     return said
 
@@ -252,11 +256,8 @@ def _with_grid(draft: Draft, constant: Constant, grid: set[str], block: set[str]
 
 def _shared_by_thread(facts: Facts) -> bool:
     """True if some shared array has one element per thread: `shared[threadIdx.x]`."""
-    for a in facts.accesses(facts.source.body):
-        shared = a.root is not None and a.root.is_shared and a.index is not None
-        if shared and a.index is not None and facts.coordinate(a.index) == "tid.x":
-            return True
-    return False
+    shared = (a for a in facts.accesses(facts.source.body) if a.root is not None and a.root.is_shared)
+    return any(a.index is not None and facts.coordinate(a.index) == "tid.x" for a in shared)
 
 
 def _launch(launch: Launch, value: int, name: str, ties: _Ties) -> Launch:
@@ -309,15 +310,3 @@ def _usual(value: int, axes: int, values: tuple[int, ...]) -> int:
     """A block of 256 threads, and 16 x 16 of a tile; any other constant is what its author found usual."""
     wanted = {1: 256, 2: 16}.get(axes, value)
     return wanted if wanted in values else value
-
-
-def _constraints(launch: Launch, axes: frozenset[str]) -> tuple[Constraint, ...]:
-    if not axes:
-        return ()
-    product = " * ".join(e.text if e.text.isidentifier() else f"({e.text})" for e in launch.block)
-    return (
-        Constraint(
-            expression=Expression(f"{product} <= device.max_threads_per_block"),
-            reason="the device allows no more threads in a block",
-        ),
-    )

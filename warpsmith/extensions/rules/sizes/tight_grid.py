@@ -35,16 +35,11 @@ class TightGrid(Rule):
             return Declined(DeclineCode.FORM, found)
         much = too_much(draft, found, draft.job.workloads, {})
         if much is None:
-            return Declined(
-                DeclineCode.NO_GAIN, "as far as its checks say, all blocks of the launch have work"
-            )
-        idle = [n for n in found if n.number in much[1].idle_axes]
-        repeated = [n for n in idle if n.counts is Counts.NOTHING]
-        why = why_not_once(draft) if repeated else ""
-        idle = [n for n in idle if not why or n not in repeated]
-        if not idle:
-            axes = ", ".join(n.axis for n in repeated)
-            return Declined(DeclineCode.DEPENDENCE, f"threads along {axes} repeat the same work, but {why}")
+            words = "as far as its checks say, all blocks of the launch have work"
+            return Declined(DeclineCode.NO_GAIN, words)
+        idle = _idle(draft, [n for n in found if n.number in much[1].idle_axes])
+        if isinstance(idle, Declined):
+            return idle
         if PARAMETER in draft.names() or PARAMETER in draft.kernel.text:
             return Declined(DeclineCode.NAME_TAKEN, f"the name {PARAMETER} is taken")
         launch = _tight(draft.kernel.launch, idle)
@@ -58,6 +53,16 @@ class TightGrid(Rule):
             meaning="0: the grid of the job; 1: only blocks that have work",
         )
         return draft.changed(Change(self.name, f"along {axes}", launch=launch, parameters=(parameter,)))
+
+
+def _idle(draft: Draft, idle: list[Need]) -> list[Need] | Declined:
+    """The axes along which threads may be left out, of those with too many."""
+    repeated = [n for n in idle if n.counts is Counts.NOTHING]
+    why = why_not_once(draft) if repeated else ""
+    if why and idle == repeated:
+        axes = ", ".join(n.axis for n in repeated)
+        return Declined(DeclineCode.DEPENDENCE, f"threads along {axes} repeat the same work, but {why}")
+    return [n for n in idle if not why or n not in repeated]
 
 
 def _tight(launch: Launch, idle: list[Need]) -> Launch | None:

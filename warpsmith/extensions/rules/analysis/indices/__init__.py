@@ -1,1 +1,1 @@
-"""What an index is made of, what bounds it, and the element that a thread computes."""
+"""Parts and bounds of an index, and the element that a thread computes."""

@@ -6,7 +6,7 @@ from tree_sitter import Node
 
 from warpsmith.extensions.rules.analysis.indices.index_bounds import touches
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
-from warpsmith.extensions.rules.analysis.threads.thread_indices import Axis
+from warpsmith.extensions.rules.analysis.threads.thread_indices import ThreadAxis
 from warpsmith.source.tree.syntax_tree import Variable, contains, find
 
 
@@ -19,7 +19,7 @@ def header(loop: Node) -> list[Node]:
 class Sharing:
     """Answers about the variables and loops of a kernel whose threads have elements along `axes`."""
 
-    def __init__(self, facts: Facts, axes: list[Axis]) -> None:
+    def __init__(self, facts: Facts, axes: list[ThreadAxis]) -> None:
         self.facts, self.axes, self.source = facts, axes, facts.source
         self.loops: list[Node] = []
         """Loops proven to be the same for all elements, outermost first."""
@@ -33,7 +33,7 @@ class Sharing:
         if _leaves(loop) or not touches(self.facts, body):
             return False
         counters = self._counters(loop.child_by_field_name("initializer"), update)
-        if any(contains(body, n) for v in counters for n in self.facts.assigned(v)):
+        if any(self.facts.changes_in(v, body) for v in counters):
             return False
         if any(v.is_pointer or v.is_array or v.is_parameter for v in counters):
             return False
@@ -43,9 +43,7 @@ class Sharing:
         """Variables that a loop's header declares or changes."""
         counters = set(self.assigned_in(update))
         if initializer is not None:
-            counters |= set(self.assigned_in(initializer))
-            if initializer.type == "declaration":
-                counters |= {v for v in self.source.variables if v.declaration == initializer}
+            counters.update(self.assigned_in(initializer), self.facts.declared_by(initializer))
         return counters
 
     def same(self, node: Node, counters: set[Variable], depth: int = 0) -> bool:
@@ -59,7 +57,7 @@ class Sharing:
                 return False
             if n.type == "field_expression" and where is None:
                 return False
-        named = [v for n in find(node, "identifier") if (v := self.facts.variable(n)) is not None]
+        named = self.facts.variables_in(node)
         return all(v in counters or self._same_variable(v, depth) for v in named)
 
     def _same_variable(self, v: Variable, depth: int) -> bool:
@@ -74,7 +72,7 @@ class Sharing:
 
     def assigned_in(self, node: Node) -> list[Variable]:
         """Variables that code under `node` may change."""
-        return [v for v in self.source.variables if any(contains(node, n) for n in self.facts.assigned(v))]
+        return [v for v in self.source.variables if self.facts.changes_in(v, node)]
 
     def counts(self, v: Variable) -> bool:
         """True if only headers of loops shared by all elements change a variable."""
@@ -84,11 +82,7 @@ class Sharing:
         declared = any(v.declaration == n.child_by_field_name("initializer") for n in self.loops)
         if not places and not declared:
             return False
-        if (
-            v.init is not None
-            and not declared
-            and (touches(self.facts, v.init) or not self.same(v.init, set()))
-        ):
+        if v.init is not None and not declared and not self.same(v.init, set()):
             return False
         return all(any(self._in_header(n, loop) for loop in self.loops) for n in places)
 
@@ -132,20 +126,15 @@ class Sharing:
         # A counter keeps its value in the body of its loop, so declarations there may use it.
         loops = [n for n in find(self.source.body, "for_statement") if contains(n, of.declaration)]
         return any(
-            self._in_header_of(n, v) and not self._changed_in_body(n, v) and self._uses_within(of, n)
-            for n in loops
+            self._keeps_counter(n, v) and all(contains(n, use) for use in self.uses(of)) for n in loops
         )
 
-    def _in_header_of(self, loop: Node, v: Variable) -> bool:
-        init = loop.child_by_field_name("initializer")
+    def _keeps_counter(self, loop: Node, v: Variable) -> bool:
+        """True if the header of a loop sets a variable and its body does not."""
+        init, body = loop.child_by_field_name("initializer"), loop.child_by_field_name("body")
+        if body is None or self.facts.changes_in(v, body):
+            return False
         return v.declaration == init or any(self._in_header(n, loop) for n in self.facts.assigned(v))
-
-    def _changed_in_body(self, loop: Node, v: Variable) -> bool:
-        body = loop.child_by_field_name("body")
-        return body is None or any(contains(body, n) for n in self.facts.assigned(v))
-
-    def _uses_within(self, v: Variable, loop: Node) -> bool:
-        return all(contains(loop, n) for n in self.uses(v))
 
     def uses(self, v: Variable) -> list[Node]:
         """Every identifier of the kernel that refers to a variable."""

@@ -21,7 +21,7 @@ from warpsmith.extensions.rules.analysis.operations import (
     operator,
     use,
 )
-from warpsmith.source.tree.syntax_tree import find, strip
+from warpsmith.source.tree.syntax_tree import Variable, find, strip
 
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "=="}
 _DENIED = {"<": ">=", ">": "<=", "<=": ">", ">=": "<", "!=": "=="}
@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
 
 
 @dataclass(frozen=True)
-class Guarded:
+class GuardedBody:
     """A kernel's body as guards on the index, and the statements that run if they hold."""
 
     prefix: tuple[Node, ...]
@@ -82,7 +82,7 @@ def macro_bodies(facts: Facts, name: str) -> list[str]:
     return re.findall(rf"(?m)^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}[ \t]+(.+)$", facts.source.text)
 
 
-def guarded(facts: Facts) -> Guarded:
+def guarded(facts: Facts) -> GuardedBody:
     """The guards at the top of the kernel."""
     rest = statements(facts.source.body)
     prefix: list[Node] = []
@@ -94,9 +94,8 @@ def guarded(facts: Facts) -> Guarded:
             prefix.append(rest.pop(0))
             continue
         condition, then = head.child_by_field_name("condition"), head.child_by_field_name("consequence")
-        if head.type != "if_statement" or condition is None or then is None:
-            break
-        if head.child_by_field_name("alternative") is not None:
+        alone = head.type == "if_statement" and head.child_by_field_name("alternative") is None
+        if not alone or condition is None or then is None:
             break
         inner = statements(then)
         if [n.type for n in inner] == ["return_statement"] and not touches(facts, condition):
@@ -107,14 +106,14 @@ def guarded(facts: Facts) -> Guarded:
             rest = inner
         else:
             break
-    return Guarded(tuple(prefix), tuple(guards), tuple(rest))
+    return GuardedBody(tuple(prefix), tuple(guards), tuple(rest))
 
 
 def _is_return(node: Node) -> bool:
     return node.type == "return_statement" and node.named_child_count == 0
 
 
-def bound(facts: Facts, kernel: Kernel, found: Guarded, axis: str, place: str = "gid") -> str | None:
+def bound(facts: Facts, kernel: Kernel, found: GuardedBody, axis: str, place: str = "gid") -> str | None:
     """An expression that bounds from above every index along `axis` at which memory is accessed.
 
     None if the guards give no bound.
@@ -183,14 +182,14 @@ def _shift(facts: Facts, kernel: Kernel, node: Node, index: str, at: Node, depth
 
 
 def _moved_by(node: Node) -> tuple[tuple[Node, Node], ...]:
-    """What a sum or difference may move, each with by how much; nothing for any other expression."""
+    """Operands that a sum or difference may move, each with its distance; empty for any other expression."""
     if node.type != "binary_expression" or operator(node) not in ("+", "-"):
         return ()
     return both_ways(node) if operator(node) == "+" else (operands(node),)
 
 
 def _widely_cast(facts: Facts, cast: Node) -> Node | None:
-    """What is cast to a type that holds every index; None if the type is narrower."""
+    """The operand of a cast to a type that holds every index; None if the type is narrower."""
     value, kind = cast.child_by_field_name("value"), cast.child_by_field_name("type")
     return None if kind is None or _NARROW.search(facts.source.of(kind)) else value
 
@@ -221,8 +220,7 @@ def expression_of(facts: Facts, kernel: Kernel, node: Node, at: Node, depth: int
     node = strip(node)
     text = facts.source.of(node)
     if node.type == "number_literal":
-        number = _NUMBER.fullmatch(text)
-        return None if number is None else str(int(number.group(1), 0))
+        return _number(text)
     if node.type == "cast_expression":
         value = _widely_cast(facts, node)
         return None if value is None else expression_of(facts, kernel, value, at, depth)
@@ -235,21 +233,30 @@ def expression_of(facts: Facts, kernel: Kernel, node: Node, at: Node, depth: int
 
 
 def _named(facts: Facts, kernel: Kernel, node: Node, at: Node, depth: int) -> str | None:
-    source = facts.source
     v = facts.variable(node)
     if v is None:
-        bodies = macro_bodies(facts, source.of(node))
-        number = _NUMBER.fullmatch(bodies[0].strip(" \t()")) if len(bodies) == 1 else None
-        return None if number is None else str(int(number.group(1), 0))
+        bodies = macro_bodies(facts, facts.source.of(node))
+        return _number(bodies[0].strip(" \t()")) if len(bodies) == 1 else None
     if v.is_parameter:
-        order = [p.name for p in source.variables if p.is_parameter and p.scope == source.kernel]
-        if v.scope != source.kernel or facts.assigned(v) or len(order) != len(kernel.arguments):
-            return None
-        argument = kernel.arguments[order.index(v.name)]
-        return None if argument.value is None or argument.dtype.is_float else argument.value.text
-    value = value_at(facts, node, at)
-    narrow = value is None or _NARROW.search(v.kind)
-    return None if narrow or value is None else expression_of(facts, kernel, value, at, depth + 1)
+        return _given(facts, kernel, v)
+    value = None if _NARROW.search(v.kind) else value_at(facts, node, at)
+    return None if value is None else expression_of(facts, kernel, value, at, depth + 1)
+
+
+def _given(facts: Facts, kernel: Kernel, v: Variable) -> str | None:
+    """The job's expression for an integer parameter; None if the kernel changes the parameter."""
+    source = facts.source
+    order = [p.name for p in source.variables if p.is_parameter and p.scope == source.kernel]
+    if v.scope != source.kernel or facts.assigned(v) or len(order) != len(kernel.arguments):
+        return None
+    argument = kernel.arguments[order.index(v.name)]
+    return None if argument.value is None or argument.dtype.is_float else argument.value.text
+
+
+def _number(text: str) -> str | None:
+    """An integer literal as a decimal number; None for any other text."""
+    number = _NUMBER.fullmatch(text)
+    return None if number is None else str(int(number.group(1), 0))
 
 
 def parsed(text: str) -> Expression | None:
@@ -262,14 +269,12 @@ def parsed(text: str) -> Expression | None:
 
 def covered(job: Job, blocks: str, threads: str, limit: str) -> bool | str:
     """True if a grid of `blocks` blocks of `threads` always reaches the limit; else the condition for it."""
-    condition = f"0 <= {limit} <= ({blocks}) * ({threads})"
     rounded = re.fullmatch(rf"ceil_div\((.*), ?{re.escape(threads)}\)", blocks)
-    if rounded is None or parsed(rounded.group(1)) is None:
-        return condition
-    always = parsed(f"0 <= {limit} <= {rounded.group(1)}")
+    known = rounded is not None and parsed(rounded.group(1)) is not None
+    always = parsed(f"0 <= {limit} <= {rounded.group(1)}") if rounded is not None and known else None
     if always is not None and all(_holds(always, w) for w in job.workloads):
         return True
-    return condition
+    return f"0 <= {limit} <= ({blocks}) * ({threads})"
 
 
 def _holds(expression: Expression, workload: Workload) -> bool:
@@ -279,8 +284,8 @@ def _holds(expression: Expression, workload: Workload) -> bool:
         return False
 
 
-def beyond(job: Job, launch: Launch, axis: int, items: str, limit: str | None) -> Constraint | None:
-    """Constraint under which elements beyond the original launch do nothing; None if it always holds.
+def beyond(job: Job, launch: Launch, axis: int, items: str, limit: str | None) -> list[Constraint]:
+    """Constraint under which elements beyond the original launch do nothing; empty if it always holds.
 
     Args:
         axis: 0 for x.
@@ -291,10 +296,8 @@ def beyond(job: Job, launch: Launch, axis: int, items: str, limit: str | None) -
     threads = launch.block[axis].text if axis < len(launch.block) else "1"
     inside = None if limit is None else covered(job, blocks, threads, limit)
     if inside is True:
-        return None
+        return []
     divides = f"({blocks}) % {items} == 0"
     expression = parsed(f"{divides} or {inside}") if inside is not None else None
-    return Constraint(
-        expression=expression or Expression(divides),
-        reason=f"elements beyond the last block along {AXES[axis]} would not be kept from memory",
-    )
+    reason = f"elements beyond the last block along {AXES[axis]} would not be kept from memory"
+    return [Constraint(expression=expression or Expression(divides), reason=reason)]

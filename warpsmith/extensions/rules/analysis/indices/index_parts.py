@@ -1,4 +1,5 @@
-"""What an index is made of: what moves it by neighbours, what by strides, and what was read from memory."""
+"""Parts of an index: those that move it by neighbours, those that move it by strides, and values read from
+memory."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from warpsmith.source.tree.syntax_tree import Variable, contains, strip, walk
 
 _DEPTH = 24
 _PLACES = {"bid": ("bid",), "tid": ("tid",), "gid": ("bid", "tid")}
-"""What moves a thread's coordinates: a global index is made of two."""
+"""Places that move each coordinate of a thread: a global index is made of two."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,11 @@ class IndexParts:
     """Coordinates of the thread (`tid.x`, `bid.y`) and counters of loops (`k`) of an index, by factor."""
 
     near: frozenset[str] = frozenset()
-    """Those with a factor that is the same in every launch: a number, a macro, an extent of the block."""
+    """Parts with a factor that is the same in every launch: a number, a macro, an extent of the block."""
     far: frozenset[str] = frozenset()
-    """Those with an argument of the kernel as a factor: a stride."""
+    """Parts with an argument of the kernel as a factor: a stride."""
     other: frozenset[str] = frozenset()
-    """Those inside of calls, quotients and conditions."""
+    """Parts inside of calls, quotients and conditions."""
     read: frozenset[str] = frozenset()
     """Buffers from which a part of the index was read."""
 
@@ -81,7 +82,7 @@ def _made_of(facts: Facts, node: Node, kind: str, depth: int) -> Iterator[tuple[
 
 
 def _pointed(facts: Facts, node: Node) -> tuple[Node, ...]:
-    """What a cast or a pointer expression is about: of `&p[i]`, which reads nothing, `p` and `i`."""
+    """Operands of a cast or a pointer expression: `p` and `i` of `&p[i]`, which reads nothing."""
     value = node.child_by_field_name("value") or node.child_by_field_name("argument")
     inner = None if value is None else strip(value)
     if inner is None:
@@ -111,7 +112,8 @@ def _of_variable(facts: Facts, node: Node, kind: str, depth: int) -> Iterator[tu
 
 
 def _last_value(facts: Facts, v: Variable, at: Node) -> Node | None:
-    """What a local was last set to before a place, as the text goes: by a statement, else where declared."""
+    """The value that a local was last given before a place, in the order of the text: by a statement, else by
+    its declaration."""
     value = v.init
     for place in facts.assigned(v):
         assignment, statement = assignment_to(place) or (None, None)

@@ -1,4 +1,4 @@
-"""How values of neighbouring elements differ: kernels that split one index by divisions."""
+"""Forms of values by the lane of a pack, for kernels that split an index by divisions."""
 
 import re
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ _LOGIC = ("==", "!=", "<", "<=", ">", ">=", "&&", "||", "&", "|", "^", "<<", ">>
 _DEEPEST = 64
 
 
-class Form(Enum):
-    """A value of the elements of a pack, counted by the lane."""
+class LaneForm(Enum):
+    """Form of a value of the elements of a pack, counted by the lane."""
 
     SAME = "the same for every lane"
     COUNTS = "a multiple of the pack, plus the lane"
@@ -43,14 +43,14 @@ class LaneForms:
         self._statements = statements
         self.divisors: dict[str, Node] = {}
 
-    def form(self, node: Node, depth: int = 0) -> Form:
+    def form(self, node: Node, depth: int = 0) -> LaneForm:
         """The form of an integer or of a pointer."""
         node = strip(node)
         if depth > _DEEPEST:
-            return Form.VARIES
+            return LaneForm.VARIES
         match node.type:
             case "number_literal":
-                return Form.SAME
+                return LaneForm.SAME
             case "identifier":
                 return self._of_name(node, depth)
             case "binary_expression":
@@ -60,27 +60,27 @@ class LaneForms:
             case "cast_expression":
                 value, kind = node.child_by_field_name("value"), node.child_by_field_name("type")
                 narrow = value is None or kind is None or _NARROW.search(self._facts.source.of(kind))
-                return Form.VARIES if narrow or value is None else self.form(value, depth + 1)
+                return LaneForm.VARIES if narrow or value is None else self.form(value, depth + 1)
             case "call_expression":
                 return self._of_call(node, depth)
-        return Form.VARIES
+        return LaneForm.VARIES
 
-    def _of_name(self, identifier: Node, depth: int) -> Form:
+    def _of_name(self, identifier: Node, depth: int) -> LaneForm:
         v = self._facts.variable(identifier)
         if v == self._index:
-            return Form.COUNTS
+            return LaneForm.COUNTS
         if v is None or v.scope is None:
             bodies = macro_bodies(self._facts, self._facts.source.of(identifier))
             constant = v.is_const if v is not None else all(re.fullmatch(r"[\w() ]+", b) for b in bodies)
-            return Form.SAME if constant else Form.VARIES
+            return LaneForm.SAME if constant else LaneForm.VARIES
         if v.is_parameter:
-            return Form.VARIES if self._facts.assigned(v) else Form.SAME
+            return LaneForm.VARIES if self._facts.assigned(v) else LaneForm.SAME
         kept = v.is_pointer or v.type_text == "auto" or _WIDE.fullmatch(v.kind) is not None
         value = self._value(v, identifier) if kept else None
-        return Form.VARIES if value is None else self.form(value, depth + 1)
+        return LaneForm.VARIES if value is None else self.form(value, depth + 1)
 
     def _value(self, v: Variable, at: Node) -> Node | None:
-        """What a local was last set to before a place, if only the statements themselves set it."""
+        """The value that a local was last given before a place, if only the statements themselves set it."""
         values = [] if v.init is None else [(v.declaration.start_byte, v.init)]
         for place in self._facts.assigned(v):
             assignment, statement = assignment_to(place) or (None, None)
@@ -99,36 +99,35 @@ class LaneForms:
             return start < at.start_byte
         return start < own.start_byte
 
-    def _of_operation(self, node: Node, depth: int) -> Form:
+    def _of_operation(self, node: Node, depth: int) -> LaneForm:
         left, right = (self.form(o, depth + 1) for o in operands(node))
         sign = operator(node)
-        if sign not in _LOGIC or Form.VARIES in (left, right):
-            return Form.VARIES
-        if left is right is Form.SAME:
-            return Form.SAME
-        if sign == "+" and Form.SAME in (left, right):
-            return Form.NEXT
-        if sign == "-" and right is Form.SAME:
-            return Form.NEXT
-        if sign in ("/", "%") and left is Form.COUNTS and right is Form.SAME:
-            divisor = strip(operands(node)[1])
-            named = (self._facts.variable(n) for n in find(divisor, "identifier"))
-            if any(v is not None and self._facts.assigned(v) for v in named):
-                return Form.VARIES
-            self.divisors.setdefault(self._facts.source.of(divisor), divisor)
-            return Form.SAME if sign == "/" else Form.COUNTS
-        return Form.VARIES
+        if sign not in _LOGIC or LaneForm.VARIES in (left, right):
+            return LaneForm.VARIES
+        if left is right is LaneForm.SAME:
+            return LaneForm.SAME
+        if sign in ("+", "-") and (right is LaneForm.SAME or (sign == "+" and left is LaneForm.SAME)):
+            return LaneForm.NEXT
+        divided = sign in ("/", "%") and left is LaneForm.COUNTS and right is LaneForm.SAME
+        return self._of_quotient(sign, strip(operands(node)[1])) if divided else LaneForm.VARIES
 
-    def _of_choice(self, node: Node, depth: int) -> Form:
+    def _of_quotient(self, sign: str, divisor: Node) -> LaneForm:
+        """The form of a quotient or remainder of what counts by the lane."""
+        if any(self._facts.assigned(v) for v in self._facts.variables_in(divisor)):
+            return LaneForm.VARIES
+        self.divisors.setdefault(self._facts.source.of(divisor), divisor)
+        return LaneForm.SAME if sign == "/" else LaneForm.COUNTS
+
+    def _of_choice(self, node: Node, depth: int) -> LaneForm:
         parts = [node.child_by_field_name(f) for f in ("condition", "consequence", "alternative")]
-        forms = [Form.VARIES if p is None else self.form(p, depth + 1) for p in parts]
-        if forms[0] is not Form.SAME or Form.VARIES in forms:
-            return Form.VARIES
+        forms = [LaneForm.VARIES if p is None else self.form(p, depth + 1) for p in parts]
+        if forms[0] is not LaneForm.SAME or LaneForm.VARIES in forms:
+            return LaneForm.VARIES
         if forms[1] is forms[2]:
             return forms[1]
-        return Form.VARIES if Form.SAME in forms[1:] else Form.NEXT
+        return LaneForm.VARIES if LaneForm.SAME in forms[1:] else LaneForm.NEXT
 
-    def _of_call(self, node: Node, depth: int) -> Form:
+    def _of_call(self, node: Node, depth: int) -> LaneForm:
         name, given = self._facts.source.callee(node), self._facts.source.arguments(node)
         function = node.child_by_field_name("function")
         kind = "" if function is None else self._facts.source.of(function)
@@ -136,6 +135,8 @@ class LaneForms:
             return self.form(given[0], depth + 1)
         pure = is_known_pure(name) and not find(node, "pointer_expression", "subscript_expression")
         same = (
-            pure and not name.startswith("__ld") and all(self.form(a, depth + 1) is Form.SAME for a in given)
+            pure
+            and not name.startswith("__ld")
+            and all(self.form(a, depth + 1) is LaneForm.SAME for a in given)
         )
-        return Form.SAME if same else Form.VARIES
+        return LaneForm.SAME if same else LaneForm.VARIES

@@ -1,1 +1,1 @@
-"""What a kernel needs of its launch: block, grid, constants, and other launches of a sequence."""
+"""Needs of a kernel from its launch: block, grid, constants, and other launches of a sequence."""

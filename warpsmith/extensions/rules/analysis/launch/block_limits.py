@@ -1,4 +1,4 @@
-"""What a kernel's text says of the numbers of threads that its block may have."""
+"""Limits in a kernel's text on the numbers of threads that its block may have."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from warpsmith.extensions.rules.analysis.operations import both_ways, operands, 
 from warpsmith.extensions.rules.analysis.threads.block_places import mentions
 from warpsmith.extensions.rules.analysis.threads.warp_width import WARP, is_warp_width, widest_warp
 from warpsmith.extensions.rules.analysis.values.constant_values import constant_value
-from warpsmith.source.tree.syntax_tree import LOOPS, Source, Variable, ancestors, find, strip
+from warpsmith.source.tree.syntax_tree import LOOPS, Source, Variable, ancestors, contains, find, strip
 
 _EXCHANGES = re.compile(
     r"__shfl|^__reduce_\w+_sync$|^warp_?reduce|^sub_group_(?:reduce|shuffle|broadcast|scan)"
@@ -56,7 +56,7 @@ def own_limit(facts: Facts, parameters: frozenset[str]) -> str | None:
 
 
 def divisors(facts: Facts, axis: str) -> Iterator[int | str]:
-    """What the kernel divides the block's extent along an axis by: constants, or the width of a warp."""
+    """Divisors of the block's extent along an axis: constants, or the width of a warp."""
     for n in _expressions(facts):
         left, right = operands(n)
         if operator(n) in ("/", "%", ">>") and facts.coordinate(left) == f"bdim.{axis}":
@@ -70,7 +70,7 @@ def divisors(facts: Facts, axis: str) -> Iterator[int | str]:
 
 
 def why_fixed(facts: Facts, axis: str) -> str:
-    """Why the kernel needs the extent that the job gives along an axis; empty if nothing shows it."""
+    """The reason why the kernel needs the job's extent along an axis; empty if nothing shows it."""
     for n in _expressions(facts):
         if operator(n) not in ("==", "!="):
             continue
@@ -86,7 +86,7 @@ def _expressions(facts: Facts) -> Iterator[Node]:
 
 
 def _why_one_warp(facts: Facts, axis: str) -> str:
-    """Why values that lanes exchange are those of the whole block as it is."""
+    """The reason why lanes exchange values of the whole block as it is; empty if nothing shows it."""
     calls = [
         c
         for f in facts.source.reachable
@@ -119,10 +119,16 @@ def _distance(facts: Facts, call: Node) -> int | None:
     if constant_value(facts, facts.source.of(strip(offset))) is None:
         return _first_distance(facts, strip(offset))
     function = next((a for a in ancestors(call) if a.type == "function_definition"), call)
-    like = [c for c in find(function, "call_expression") if facts.source.callee(c) == name]
-    offsets = [o for c in like for o in facts.source.arguments(c)[place : place + 1]]
-    values = [constant_value(facts, facts.source.of(o)) for o in offsets]
-    return max((v for v in values if v is not None), default=None)
+    return max(_offsets(facts, function, name, place), default=None)
+
+
+def _offsets(facts: Facts, function: Node, name: str, place: int) -> Iterator[int]:
+    """Numbers that the calls of a function have as an argument."""
+    for call in find(function, "call_expression"):
+        if facts.source.callee(call) == name:
+            for argument in facts.source.arguments(call)[place : place + 1]:
+                value = constant_value(facts, facts.source.of(argument))
+                yield from () if value is None else (value,)
 
 
 def _first_distance(facts: Facts, offset: Node) -> int | None:
@@ -136,20 +142,18 @@ def _first_distance(facts: Facts, offset: Node) -> int | None:
 
 
 def _why_own_array(facts: Facts) -> str:
-    """Why the number of elements that a thread keeps depends on the threads of the block."""
+    """The reason why the elements that a thread keeps depend on the block; empty if they do not."""
     for function in facts.source.reachable:
         for a in facts.accesses(function):
             if a.root is None or a.index is None or not _is_private(a.root):
                 continue
             if mentions(facts, a.index, "bdim"):
                 return f"which elements of {a.root.name} a thread uses depends on the number of threads"
-            for name in find(a.index, "identifier"):
-                v = facts.variable(name)
-                loop = None if v is None else _loop_of(facts, v, a.node)
-                if v is not None and loop is not None and _follows_block(facts, loop, v):
-                    return (
-                        f"how many elements of {a.root.name} a thread fills depends on the number of threads"
-                    )
+            for v in facts.variables_in(a.index):
+                loop = _loop_of(facts, v, a.node)
+                if loop is not None and _follows_block(facts, loop, v):
+                    words = "a thread fills depends on the number of threads"
+                    return f"how many elements of {a.root.name} {words}"
     return ""
 
 
@@ -159,11 +163,7 @@ def _is_private(v: Variable) -> bool:
 
 def _loop_of(facts: Facts, v: Variable, at: Node) -> Node | None:
     """The innermost loop around a place that changes a variable."""
-    places = facts.assigned(v)
-    for a in ancestors(at):
-        if a.type in LOOPS and any(a.start_byte <= p.start_byte < a.end_byte for p in places):
-            return a
-    return None
+    return next((a for a in ancestors(at) if a.type in LOOPS and facts.changes_in(v, a)), None)
 
 
 def _follows_block(facts: Facts, loop: Node, counter: Variable) -> bool:
@@ -173,13 +173,9 @@ def _follows_block(facts: Facts, loop: Node, counter: Variable) -> bool:
     if condition is None or mentions(facts, condition, "bdim"):
         return True
     body = loop.child_by_field_name("body") or loop
-    for name in find(condition, "identifier"):
-        v = facts.variable(name)
-        for place in () if v is None else facts.assigned(v):
-            statement = place.parent
-            inside = loop.start_byte <= place.start_byte < loop.end_byte
-            if inside and statement is not None and mentions(facts, statement, "bdim"):
-                return True
+    places = (place for v in facts.variables_in(condition) for place in facts.assigned(v))
+    if any(p.parent is not None and mentions(facts, p.parent, "bdim") for p in places if contains(loop, p)):
+        return True
     return _covers_a_row(facts, body, counter)
 
 

@@ -8,8 +8,8 @@ from warpsmith.extensions.rules.analysis.kernel_facts import AXES, Facts
 from warpsmith.extensions.rules.analysis.loops.strided_loops import step_of
 from warpsmith.extensions.rules.analysis.operations import operands, operator
 from warpsmith.extensions.rules.analysis.threads.block_places import (
-    Place,
-    Unit,
+    BlockFactor,
+    BlockPlace,
     addends,
     is_warps,
     mentions,
@@ -25,7 +25,7 @@ class Follows:
     """The axis of the grid that follows an extent of the block."""
 
     axis: str
-    unit: Unit
+    unit: BlockFactor
     """Whether it counts the block's threads or its warps."""
 
 
@@ -54,7 +54,7 @@ def strides_over_grid(facts: Facts, f: Follows, axis: str) -> bool:
     """
     starts: list[Node] = []
     for p in places(facts, f.axis):
-        if p.unit is Unit.FIXED:
+        if p.unit is BlockFactor.FIXED:
             continue
         total = next((a for a in ancestors(p.node) if a.type == "binary_expression"), None)
         kept = None if total is None else _holder(facts, total)
@@ -87,7 +87,7 @@ def _is_grid(facts: Facts, step: Node, grid_axis: str, axis: str) -> bool:
 
 def _crossed(facts: Facts, axis: str) -> Follows | str | None:
     """Another axis of the grid whose index is multiplied by this extent: `blockIdx.x * blockDim.y`."""
-    found: list[tuple[str, Place]] = []
+    found: list[tuple[str, BlockPlace]] = []
     for other in AXES:
         for p in places(facts, other) if other != axis else ():
             if mentions(facts, p.factor, "bdim", axis=axis):
@@ -106,19 +106,19 @@ def _crossed(facts: Facts, axis: str) -> Follows | str | None:
     alone = _alone(facts, only)
     if alone is not None:
         return f"`{alone}` is used by itself, so a block's results depend on its size"
-    return Follows(only, Unit.THREADS)
+    return Follows(only, BlockFactor.THREADS)
 
 
-def _own(facts: Facts, axis: str) -> Unit | str | None:
+def _own(facts: Facts, axis: str) -> BlockFactor | str | None:
     """What the grid's index along an axis is multiplied by: threads, warps, or nothing.
 
     The reason if the grid cannot follow the block.
     """
     found = list(places(facts, axis))
     whole = facts.uses("gid", axis) or is_global_index(facts, axis)
-    units = {p.unit for p in found if p.unit is not Unit.FIXED}
-    if Unit.UNCLEAR in units or len(units) > 1:
-        where = next(p for p in found if p.unit is not Unit.FIXED)
+    units = {p.unit for p in found if p.unit is not BlockFactor.FIXED}
+    if BlockFactor.UNCLEAR in units or len(units) > 1:
+        where = next(p for p in found if p.unit is not BlockFactor.FIXED)
         text = facts.source.of(where.node)
         return f"`{text}` depends on the block, and the grid cannot follow it"
     for p in found:
@@ -129,17 +129,17 @@ def _own(facts: Facts, axis: str) -> Unit | str | None:
         alone = _alone(facts, axis)
         if alone is not None:
             return f"`{alone}` is used by itself, so a block's results depend on its size"
-    return units.pop() if units else Unit.THREADS if whole else None
+    return units.pop() if units else BlockFactor.THREADS if whole else None
 
 
-def _misused(facts: Facts, p: Place, axis: str) -> str | None:
+def _misused(facts: Facts, p: BlockPlace, axis: str) -> str | None:
     text = facts.source.of(p.node)
     direct = facts.coordinate(p.node.parent) if p.node.parent is not None else None
-    if p.unit is Unit.FIXED and any(_is_place(facts, a) for a in addends(facts, p.node)):
+    if p.unit is BlockFactor.FIXED and any(_is_place(facts, a) for a in addends(facts, p.node)):
         return f"`{text}` is the place of a block, by a fixed number"
-    if p.unit is Unit.THREADS and direct != f"gid.{axis}" and not _is_whole(facts, p.node, axis):
+    if p.unit is BlockFactor.THREADS and direct != f"gid.{axis}" and not _is_whole(facts, p.node, axis):
         return f"`{text}` is used otherwise than in a global index"
-    if p.unit is Unit.WARPS and not all(is_warps(facts, a, "tid") for a in addends(facts, p.node)):
+    if p.unit is BlockFactor.WARPS and not all(is_warps(facts, a, "tid") for a in addends(facts, p.node)):
         return f"`{text}` is used otherwise than in a warp's index"
     return None
 
@@ -166,7 +166,7 @@ def _is_whole(facts: Facts, product: Node, axis: str) -> bool:
 
 def _alone(facts: Facts, axis: str) -> str | None:
     """A read of the block's index that is in no product with the block's extent; None if there is none."""
-    known = [p.node for p in places(facts, axis) if p.unit is not Unit.FIXED]
+    known = [p.node for p in places(facts, axis) if p.unit is not BlockFactor.FIXED]
     for function in facts.source.reachable:
         for n in find(function, "field_expression", "call_expression"):
             if facts.coordinate(n) != f"bid.{axis}" or _within(n, known):

@@ -34,14 +34,9 @@ def counted(facts: Facts, node: Node) -> CountedLoop | None:
     counter, bound = operands(head.comparison)[:: 1 if sign in ("<", "<=") else -1]
     if facts.variable(strip(counter)) != v or not _counts(facts, head.update, v):
         return None
-    of_bound = [w for n in find(bound, "identifier") if (w := facts.variable(n)) is not None]
-    if any(_changes_in(facts, head.body, w) for w in (v, *of_bound)):
+    if any(facts.changes_in(w, head.body) for w in (v, *facts.variables_in(bound))):
         return None
     return CountedLoop(node, v, head.start, bound, head.body, sign in ("<=", ">="))
-
-
-def _changes_in(facts: Facts, body: Node, v: Variable) -> bool:
-    return any(body.start_byte <= place.start_byte < body.end_byte for place in facts.assigned(v))
 
 
 def _counts(facts: Facts, update: Node, v: Variable) -> bool:

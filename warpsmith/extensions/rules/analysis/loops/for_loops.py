@@ -38,7 +38,7 @@ class ForLoop:
 
 
 @dataclass(frozen=True)
-class Header:
+class ForHeader:
     """`for (variable = start; comparison; update) body`; the variable may be declared outside."""
 
     variable: Variable
@@ -57,7 +57,7 @@ def unroll_before(source: Source, node: Node) -> Node | None:
     return previous if "unroll" in source.of(previous) else None
 
 
-def header_of(facts: Facts, loop: Node) -> Header | None:
+def header_of(facts: Facts, loop: Node) -> ForHeader | None:
     """The parts of a `for` that sets one variable and goes on while a comparison holds; else None."""
     fields = ("initializer", "condition", "update", "body")
     parts = [part for f in fields if (part := loop.child_by_field_name(f)) is not None]
@@ -67,7 +67,7 @@ def header_of(facts: Facts, loop: Node) -> Header | None:
     started, comparison = _start(facts, init), strip(condition)
     if started is None or comparison.type != "binary_expression":
         return None
-    return Header(*started, comparison, update, body)
+    return ForHeader(*started, comparison, update, body)
 
 
 def _start(facts: Facts, init: Node) -> tuple[Variable, Node] | None:
@@ -75,7 +75,7 @@ def _start(facts: Facts, init: Node) -> tuple[Variable, Node] | None:
     if init.type == "declaration":
         if len(init.children_by_field_name("declarator")) != 1:
             return None
-        v = next((v for v in facts.source.variables if v.declaration == init), None)
+        v = next(iter(facts.declared_by(init)), None)
         return None if v is None or v.init is None else (v, v.init)
     if init.type != "assignment_expression" or operator(init) != "=":
         return None

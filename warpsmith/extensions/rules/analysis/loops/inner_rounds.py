@@ -64,7 +64,7 @@ class Rounds:
 def rounds_of(facts: Facts, outer: Node, a: Access) -> Rounds | None:
     """The loop inside `outer` whose every round makes an access; None if it has not a few known rounds."""
     around = next((n for n in ancestors(a.node) if n.type in LOOPS), None)
-    if around is None or around == outer or facts.source.backend.value == "opencl":
+    if around is None or around == outer or facts.is_opencl:
         return None
     loop = counted(facts, around)
     if loop is None or loop.inclusive or ends_early(loop) or loop.variable.declaration.parent != around:

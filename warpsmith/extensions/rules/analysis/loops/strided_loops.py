@@ -21,6 +21,8 @@ from warpsmith.source.tree.syntax_tree import (
     strip,
 )
 
+NO_ROW = "no loop of the form `for (i = thread; i < n; i += threads of the block)`"
+"""Reason of rules for rows if a kernel has no strided loop."""
 _DEEPEST = 8
 _ACCUMULATES = ("+=", "*=", "|=", "&=", "^=")
 _REDUCERS = re.compile(r"^(?:__)?(?:fmax|fmin|max|min)f?$")
@@ -61,7 +63,7 @@ def _strided(facts: Facts, node: Node) -> StridedLoop | None:
 
 
 def step_of(facts: Facts, update: Node, name: str) -> Node | None:
-    """What the update of a loop adds to its variable; None if it does something else."""
+    """The value that the update of a loop adds to its variable; None if it does something else."""
     if update.type != "assignment_expression" or facts.source.of(operands(update)[0]) != name:
         return None
     right = operands(update)[1]
@@ -101,25 +103,28 @@ def carried(facts: Facts, loop: StridedLoop) -> list[tuple[Variable, Node]]:
 def is_reduction(facts: Facts, loop: StridedLoop, v: Variable) -> bool:
     """True if every use of `v` in the loop is one update of it, or of each field, whose order does not
     matter."""
-    uses = [n for n in find(loop.node, "identifier") if facts.variable(n) == v]
+    uses = facts.names_of(v, loop.node)
     targets = [_target(n) for w, n in carried(facts, loop) if w == v]
-    statements = [t.parent for t in targets]
-    kinds = [operator(n) for n in statements if n is not None and n.type == "assignment_expression"]
-    if len(kinds) != len(targets) or len({facts.source.of(t) for t in targets}) != len(targets):
+    updates = [t.parent for t in targets if t.parent is not None and t.parent.type == "assignment_expression"]
+    if not len(updates) == len(targets) == len({facts.source.of(t) for t in targets}):
         return False
-    if all(kind in _ACCUMULATES for kind in kinds):
+    if all(operator(n) in _ACCUMULATES for n in updates):
         return len(uses) == len(targets) > 0
-    statement = statements[0]
-    if len(targets) != 1 or statement is None or targets[0].type != "identifier":
+    alone = len(targets) == 1 and targets[0].type == "identifier" and len(uses) == 2
+    return alone and _picks(facts, updates[0], v.name)
+
+
+def _picks(facts: Facts, update: Node, name: str) -> bool:
+    """True for `v = max(v, value)` and the like."""
+    right = operands(update)[1]
+    if right.type != "call_expression" or _REDUCERS.match(facts.source.callee(right)) is None:
         return False
-    right = operands(statement)[1]
-    reducer = right.type == "call_expression" and _REDUCERS.match(facts.source.callee(right)) is not None
-    direct = [a for a in facts.source.arguments(right) if facts.source.of(a) == v.name] if reducer else []
-    return operator(statement) == "=" and len(direct) == 1 and len(uses) == 2
+    direct = [a for a in facts.source.arguments(right) if facts.source.of(a) == name]
+    return operator(update) == "=" and len(direct) == 1
 
 
 def _target(place: Node) -> Node:
-    """What an assignment to a variable or to one of its fields changes."""
+    """The variable or the field of a variable that an assignment changes."""
     while place.parent is not None and place.parent.type == "field_expression":
         place = place.parent
     return place
@@ -144,21 +149,24 @@ def memory_conflict(facts: Facts, loop: StridedLoop) -> str | None:
     Buffers of a job are distinct, so only accesses with the same root can conflict.
     """
     accesses = [a for a in facts.accesses(loop.body) if (a.reads or a.writes) and not _private(loop, a)]
-    if any(a.root is None for a in accesses):
-        a = next(a for a in accesses if a.root is None)
-        return f"where {facts.source.of(a.pointer)!r} points is not clear"
-    for w in (a for a in accesses if a.writes):
-        assert w.root is not None
-        if w.root.is_shared:
-            return f"it writes shared memory ({w.root.name})"
-        index = w.pointer if w.index is None else w.index
-        if not (depends(facts, index, loop) or depends(facts, w.pointer, loop)):
-            return f"it writes {w.where(facts.source)} in every iteration"
-        for a in accesses:
-            if a.root == w.root and element_text(facts, loop, a) != element_text(facts, loop, w):
-                return (
-                    f"it writes {w.where(facts.source)} and uses {a.where(facts.source)} of the same buffer"
-                )
+    unclear = next((a for a in accesses if a.root is None), None)
+    if unclear is not None:
+        return f"where {facts.source.of(unclear.pointer)!r} points is not clear"
+    reasons = (_write_conflict(facts, loop, w, accesses) for w in accesses if w.writes)
+    return next((reason for reason in reasons if reason), None)
+
+
+def _write_conflict(facts: Facts, loop: StridedLoop, w: Access, accesses: list[Access]) -> str | None:
+    """The reason why a write of one iteration may meet an access of another one; None if it meets none."""
+    assert w.root is not None
+    where = w.where(facts.source)
+    if w.root.is_shared:
+        return f"it writes shared memory ({w.root.name})"
+    if not (depends(facts, w.index or w.pointer, loop) or depends(facts, w.pointer, loop)):
+        return f"it writes {where} in every iteration"
+    for a in accesses:
+        if a.root == w.root and element_text(facts, loop, a) != element_text(facts, loop, w):
+            return f"it writes {where} and uses {a.where(facts.source)} of the same buffer"
     return None
 
 
@@ -175,7 +183,7 @@ def element_text(facts: Facts, loop: StridedLoop, a: Access) -> str:
 
 
 def place_text(facts: Facts, loop: StridedLoop, pointer: Node) -> str:
-    """What a pointer leads to as sorted terms, like `element_text`: equal texts are equal addresses."""
+    """An address as sorted terms, like `element_text`: equal texts are equal addresses."""
     return "+".join(sorted(_terms(facts, loop, pointer, None)))
 
 
@@ -241,24 +249,31 @@ def why_not_packs(facts: Facts, loop: StridedLoop) -> str | None:
     unsafe = facts.unsafe(loop.body)
     if unsafe:
         return unsafe
-    for v, _ in carried(facts, loop):
-        if v == loop.variable:
-            return "the loop variable is changed in the body"
-        if not is_reduction(facts, loop, v):
-            return (
-                f"{v.name} carries a value from one iteration to the next, not as a sum, minimum or maximum"
-            )
-        if _stays_own(facts, loop, v):
-            return f"{v.name}, of which every thread has another, is used by other iterations"
-    for n in find(loop.bound, "identifier"):
-        named = facts.variable(n)
-        if named is not None and any(loop.contains(place) for place in facts.assigned(named)):
-            return f"its bound changes with {named.name}"
+    reasons = (_carries(facts, loop, v) for v, _ in carried(facts, loop))
+    return next((r for r in reasons if r), None) or _moving_bound(facts, loop) or memory_conflict(facts, loop)
+
+
+def _carries(facts: Facts, loop: StridedLoop, v: Variable) -> str | None:
+    """The reason why a variable that outlives an iteration ties iterations together; None if it does not."""
+    if v == loop.variable:
+        return "the loop variable is changed in the body"
+    if not is_reduction(facts, loop, v):
+        return f"{v.name} carries a value from one iteration to the next, not as a sum, minimum or maximum"
+    if _stays_own(facts, loop, v):
+        return f"{v.name}, of which every thread has another, is used by other iterations"
+    return None
+
+
+def _moving_bound(facts: Facts, loop: StridedLoop) -> str | None:
+    """The reason why the bound of a loop may differ between iterations; None if it is the same."""
+    for v in facts.variables_in(loop.bound):
+        if facts.changes_in(v, loop.node):
+            return f"its bound changes with {v.name}"
     if any(True for _ in facts.accesses(loop.bound)):
         return "its bound reads memory"
     if any(c for c in find(loop.bound, "call_expression") if facts.coordinate(c) is None):
         return "its bound calls a function"
-    return memory_conflict(facts, loop)
+    return None
 
 
 def own_of_threads(facts: Facts, loop: StridedLoop) -> str | None:
@@ -277,7 +292,7 @@ def _stays_own(facts: Facts, loop: StridedLoop, v: Variable) -> bool:
         combined = any(after <= n.start_byte < other.node.start_byte for n in facts.assigned(v))
         if other.node.start_byte < after or combined:
             continue
-        if any(facts.variable(n) == v for n in find(other.node, "identifier")):
+        if facts.names_of(v, other.node):
             return True
     return False
 

@@ -1,1 +1,1 @@
-"""What a kernel loads and stores, and where: shared arrays, wide accesses, data loaded twice."""
+"""Loads and stores of a kernel, and their places: shared arrays, wide accesses, data loaded twice."""

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.extensions.rules.analysis.indices.index_bounds import guarded, is_idle, touches
-from warpsmith.extensions.rules.analysis.indices.lane_forms import Form, LaneForms
+from warpsmith.extensions.rules.analysis.indices.index_bounds import GuardedBody, guarded, is_idle, touches
+from warpsmith.extensions.rules.analysis.indices.lane_forms import LaneForm, LaneForms
 from warpsmith.extensions.rules.analysis.kernel_facts import Access, Facts
-from warpsmith.extensions.rules.analysis.memory.vector_access import CONDITIONAL, Group
+from warpsmith.extensions.rules.analysis.memory.vector_access import AccessGroup, braced, is_conditional
 from warpsmith.extensions.rules.analysis.operations import operands, operator
 from warpsmith.extensions.rules.analysis.threads.block_places import uses_of
 from warpsmith.extensions.rules.analysis.values.uniform_values import uniform_text
-from warpsmith.source.tree.syntax_tree import Variable, ancestors, contains, find, strip
+from warpsmith.source.tree.syntax_tree import Variable, contains, find, strip
 
 _LONG = re.compile(r"u?int64_t|size_t|ptrdiff_t|(?:unsigned )?long(?: long)?(?: int)?")
 _LEAVES = ("return_statement", "goto_statement", "labeled_statement", "lambda_expression")
@@ -32,15 +32,15 @@ class IndexPack:
     statements: tuple[Node, ...]
     """Statements inside the guards."""
     setup: tuple[Node, ...]
-    """Those of both from which places in memory follow."""
+    """Statements of `prefix` and `statements` from which places in memory follow."""
     once: tuple[Node, ...]
     """Calls that access no memory and give no value: those of every lane are one."""
-    groups: tuple[Group, ...]
+    groups: tuple[AccessGroup, ...]
     """Accesses to neighbouring elements."""
-    shared: tuple[Group, ...]
+    shared: tuple[AccessGroup, ...]
     """Loads that are the same for every lane."""
     divisors: tuple[str, ...]
-    """What has to be a multiple of the pack."""
+    """Expressions that have to be a multiple of the pack."""
     narrow: tuple[Node, ...]
     """Quotients and remainders of 64 bits that have 32 if `small` are below 2 to the 31st."""
     small: tuple[str, ...]
@@ -54,49 +54,36 @@ def find_pack(facts: Facts) -> IndexPack | str:
     found = guarded(facts)
     if not found.guards:
         return "no check keeps elements beyond the last one from memory"
-    inner = [n for n in found.region if n.type != "return_statement"]
-    everything = [*found.prefix, *inner]
+    inner = tuple(n for n in found.region if n.type != "return_statement")
     if index.declaration not in found.prefix:
         return f"{index.name} is declared after something that accesses memory"
-    reason = _why_not(facts, inner)
-    if reason:
-        return reason
+    return _why_not(facts, inner) or _packed(facts, index, found, inner)
+
+
+def _packed(facts: Facts, index: Variable, found: GuardedBody, inner: tuple[Node, ...]) -> IndexPack | str:
+    """The pack of statements whose elements are independent; the reason if they access no neighbours."""
+    everything = [*found.prefix, *inner]
     forms = LaneForms(facts, index, everything)
-    once = [n for n in everything if is_idle(facts, n)]
-    setup = list(_setup(facts, [n for n in everything if n not in once]))
-    work = [n for n in inner if n not in setup and n not in once]
-    if any(facts.waits(n) for n in work) or any(
-        n.start_byte > w.start_byte for n in once for w in work if facts.waits(n)
-    ):
+    once = tuple(n for n in everything if is_idle(facts, n))
+    setup = tuple(_setup(facts, [n for n in everything if n not in once]))
+    work = [n for n in inner if n not in (*setup, *once)]
+    late = [n for n in once if any(n.start_byte > w.start_byte for w in work)]
+    if any(facts.waits(n) for n in (*work, *late)):
         return "it waits for another grid between its accesses"
     made = _groups(facts, forms, setup, work)
     if isinstance(made, str):
         return made
-    groups, shared = made
-    if not any(g.stores for g in groups):
+    if not any(g.stores for g in made[0]):
         return "nothing is stored at neighbouring elements"
     narrow, small = _narrow(facts, forms, index, setup)
-    return IndexPack(
-        index,
-        found.prefix,
-        found.guards,
-        tuple(inner),
-        tuple(setup),
-        tuple(once),
-        tuple(groups),
-        tuple(shared),
-        tuple(forms.divisors),
-        narrow,
-        small,
-    )
+    divisors = tuple(forms.divisors)
+    return IndexPack(index, found.prefix, found.guards, inner, setup, once, *made, divisors, narrow, small)
 
 
 def _index(facts: Facts) -> Variable | str:
     """The one local that is the thread's global index, if nothing else asks for the thread's place."""
     body = facts.source.body
-    own = [v for v in facts.source.variables if v.init is not None and v.declaration.parent == body]
-    held = [v for v in own if v.init is not None and facts.coordinate(v.init) == "gid.x"]
-    held = [v for v in held if v.init is not None and strip(v.init).type != "identifier"]
+    held = [v for v in facts.source.variables if v.declaration.parent == body and _is_index(facts, v.init)]
     if len(held) != 1:
         return "no single local is the thread's global index along x"
     v = held[0]
@@ -107,6 +94,11 @@ def _index(facts: Facts) -> Variable | str:
             if facts.coordinate(n) is not None and not _feeds(facts, n, v):
                 return f"`{facts.source.of(n)}` also reads a thread's place"
     return v
+
+
+def _is_index(facts: Facts, value: Node | None) -> bool:
+    """True for the thread's global index, unless another local holds it."""
+    return value is not None and facts.coordinate(value) == "gid.x" and strip(value).type != "identifier"
 
 
 def _feeds(facts: Facts, read: Node, v: Variable) -> bool:
@@ -128,12 +120,12 @@ def _why_not(facts: Facts, inner: Sequence[Node]) -> str | None:
         return "shared memory or a static variable ties elements together"
     if any(facts.is_volatile(v) for v in own if v.is_pointer):
         return "a buffer is volatile"
-    for v in own:
-        if v.is_parameter and facts.assigned(v):
-            return f"{v.name} is changed"
+    changed = next((v for v in own if v.is_parameter and facts.assigned(v)), None)
+    if changed is not None:
+        return f"{changed.name} is changed"
     if any(find(n, *_LEAVES) for n in inner):
         return "an element may be left early"
-    if any(n.type.startswith("preproc") for n in find(source.body, "preproc_if", "preproc_ifdef")):
+    if find(source.body, "preproc_if", "preproc_ifdef"):
         return "a preprocessor condition stands between its statements"
     return None
 
@@ -142,24 +134,27 @@ def _setup(facts: Facts, statements: Sequence[Node]) -> Iterator[Node]:
     """Declarations and assignments that follow from the index and the arguments alone."""
     known: set[Variable] = set()
     for n in statements:
-        if touches(facts, n) or facts.unsafe(n):
+        declared = set(facts.declared_by(n))
+        if touches(facts, n) or facts.unsafe(n) or not (declared or _assigns(n)):
             continue
-        inner = n.named_child(0)
-        assigns = n.type == "expression_statement" and inner is not None
-        assigns = assigns and inner is not None and inner.type == "assignment_expression"
-        declared = {v for v in facts.source.variables if v.declaration == n}
-        if not (declared or assigns):
-            continue
-        used = {v for i in find(n, "identifier") if (v := facts.variable(i)) is not None}
-        outside = {v for v in used if not (v.is_parameter or v.scope is None or v in declared)}
+        outside = _locals_in(facts, n) - declared
         if outside <= known and not any(v.is_array or v.is_shared for v in declared):
             known |= declared
             yield n
 
 
+def _assigns(statement: Node) -> bool:
+    inner = statement.named_child(0) if statement.type == "expression_statement" else None
+    return inner is not None and inner.type == "assignment_expression"
+
+
+def _locals_in(facts: Facts, node: Node) -> set[Variable]:
+    return {v for v in facts.variables_in(node) if not (v.is_parameter or v.scope is None)}
+
+
 def _groups(
     facts: Facts, forms: LaneForms, setup: Sequence[Node], work: Sequence[Node]
-) -> tuple[list[Group], list[Group]] | str:
+) -> tuple[tuple[AccessGroup, ...], tuple[AccessGroup, ...]] | str:
     """Accesses to neighbours, and loads that are the same for every lane.
 
     The reason if a store is not to neighbours.
@@ -168,57 +163,53 @@ def _groups(
     unclear = next((a for a, _ in accesses if a.root is None), None)
     if unclear is not None:
         return f"where {facts.source.of(unclear.pointer)!r} points is not clear"
-    outer = [(a, n) for a, n in accesses if a.root is not None and a.root.is_parameter]
-    found: dict[tuple[str, str], list[Access]] = {}
-    kinds: dict[tuple[str, str], Form] = {}
-    for a, n in outer:
-        form = Form.VARIES if _is_conditional(a.node, n) else _form(facts, forms, setup, a)
-        key = _key(facts, a) if form is not Form.VARIES else ("", f"{len(found)}")
-        found.setdefault(key, []).append(a)
-        kinds[key] = form
-    for key, members in found.items():
-        root = members[0].root
-        assert root is not None
-        others = [a for a, _ in outer if a.root == root and a not in members]
-        written = any(a.writes for a in (*members, *others))
-        if written and (others or kinds[key] not in (Form.COUNTS, Form.NEXT)):
-            where = members[0].where(facts.source)
-            return f"{where} is not at neighbouring elements, and {root.name} is written"
-    near = [k for k, form in kinds.items() if form in (Form.COUNTS, Form.NEXT)]
-    same = [k for k, form in kinds.items() if form is Form.SAME]
-    groups, shared = ([Group(k[0], k[1], "", tuple(found[k])) for k in keys] for keys in (near, same))
-    return groups, shared
+    found: dict[tuple[str, str, LaneForm], list[Access]] = {}
+    for a, n in accesses:
+        if a.root is not None and a.root.is_parameter:
+            form = LaneForm.VARIES if is_conditional(n.parent or n, a.node) else _form(facts, forms, setup, a)
+            index = "" if a.index is None else braced(facts.source.of(a.index))
+            # Elements that vary stay apart, each by its number.
+            key = (
+                (facts.source.of(a.pointer), index) if form is not LaneForm.VARIES else ("", f"{len(found)}")
+            )
+            found.setdefault((*key, form), []).append(a)
+    for (_, _, form), members in found.items():
+        reason = _mixed(facts, form, members, [a for a, _ in accesses])
+        if reason:
+            return reason
+    near, same = (
+        tuple(AccessGroup(*key[:2], "", tuple(members)) for key, members in found.items() if key[2] in forms)
+        for forms in ((LaneForm.COUNTS, LaneForm.NEXT), (LaneForm.SAME,))
+    )
+    return near, same
 
 
-def _key(facts: Facts, a: Access) -> tuple[str, str]:
-    """Pointer and index as text, for `Group`."""
-    index = "" if a.index is None else facts.source.of(a.index)
-    return facts.source.of(a.pointer), index.replace("{", "{{").replace("}", "}}")
+def _mixed(facts: Facts, form: LaneForm, members: list[Access], accesses: list[Access]) -> str | None:
+    """The reason why a buffer that is written may not be accessed in packs; None if nothing shows one."""
+    root = members[0].root
+    assert root is not None
+    others = [a for a in accesses if a.root == root and a not in members]
+    written = any(a.writes for a in (*members, *others))
+    if written and (others or form not in (LaneForm.COUNTS, LaneForm.NEXT)):
+        where = members[0].where(facts.source)
+        return f"{where} is not at neighbouring elements, and {root.name} is written"
+    return None
 
 
-def _form(facts: Facts, forms: LaneForms, setup: Sequence[Node], a: Access) -> Form:
+def _form(facts: Facts, forms: LaneForms, setup: Sequence[Node], a: Access) -> LaneForm:
     """The form of an access's index, if its place is known before the first access."""
     if a.index is None or a.node.type not in ("subscript_expression", "call_expression"):
-        return Form.VARIES
-    declared = {v for v in facts.source.variables if v.declaration in setup}
-    for place in (a.pointer, a.index):
-        named = {v for n in find(place, "identifier") if (v := facts.variable(n)) is not None}
-        if any(not (v.is_parameter or v.scope is None or v in declared) for v in named):
-            return Form.VARIES
-        late = (n for v in named for n in facts.assigned(v))
-        if any(not any(contains(s, n) for s in setup) for n in late):
-            return Form.VARIES
-    return Form.VARIES if forms.form(a.pointer) is not Form.SAME else forms.form(a.index)
+        return LaneForm.VARIES
+    if any(_is_late(facts, setup, v) for place in (a.pointer, a.index) for v in facts.variables_in(place)):
+        return LaneForm.VARIES
+    return LaneForm.VARIES if forms.form(a.pointer) is not LaneForm.SAME else forms.form(a.index)
 
 
-def _is_conditional(node: Node, statement: Node) -> bool:
-    """True if a statement may be executed without one of its accesses."""
-    for a in (node, *ancestors(node)):
-        if a.type in CONDITIONAL or (a.type == "binary_expression" and operator(a) in ("&&", "||")):
-            return True
-        if a == statement:
-            return False
-    return True
+def _is_late(facts: Facts, setup: Sequence[Node], v: Variable) -> bool:
+    """True if other statements than those of the setup declare or change a variable."""
+    if not (v.is_parameter or v.scope is None or v.declaration in setup):
+        return True
+    return any(not any(contains(s, n) for s in setup) for n in facts.assigned(v))
 
 
 def _narrow(
@@ -231,19 +222,13 @@ def _narrow(
         if operator(n) not in ("/", "%"):
             continue
         left, right = operands(n)
-        text = uniform_text(facts, right)
-        if (
-            text is None
-            or forms.form(left) is not Form.COUNTS
-            or not (_long(facts, left) or _long(facts, right))
-        ):
-            continue
-        found.append(n)
-        small.append(text)
+        text, counts = uniform_text(facts, right), forms.form(left) is LaneForm.COUNTS
+        if text is not None and counts and (_long(facts, left) or _long(facts, right)):
+            found.append(n)
+            small.append(text)
     return tuple(found), (index.name, *dict.fromkeys(small)) if found else ()
 
 
 def _long(facts: Facts, node: Node) -> bool:
     """True if an expression may have 64 bits."""
-    named = (facts.variable(n) for n in find(node, "identifier"))
-    return any(v is not None and _LONG.fullmatch(v.kind) is not None for v in named)
+    return any(_LONG.fullmatch(v.kind) is not None for v in facts.variables_in(node))

@@ -42,7 +42,7 @@ class KeptRounds:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _FoundLoad:
     load: RoundLoad
     way: tuple[str, ...]
     """Type, method, address, and what is done to the object before."""
@@ -91,33 +91,31 @@ def _objects(facts: Facts, loops: Sequence[CountedLoop]) -> Iterator[tuple[Round
     """Loads of the same value; the first one has the fewest conditions."""
     span = (loops[0].node.start_byte, loops[-1].node.end_byte)
     written = {a.root for a in facts.accesses(facts.source.body) if a.writes}
-    by: dict[tuple[str, ...], list[_Found]] = {}
+    by: dict[tuple[str, ...], list[_FoundLoad]] = {}
     for n, loop in enumerate(loops):
         for statement in find(loop.body, "expression_statement"):
             found = _load(facts, n, loop, statement, span)
-            if found is None:
-                continue
-            roots = {a.root for a in facts.accesses(statement) if a.reads or a.writes}
-            if all(r is not None and _is_steady(facts, r, written) for r in roots):
+            if found is not None and _is_steady(facts, statement, written):
                 by.setdefault(found.way, []).append(found)
     for way, loads in by.items():
         first, *later = loads
-        numbers = [f.load.loop for f in loads]
         implied = all(first.conditions <= f.conditions for f in later)
         named = is_named(facts, way[0], [p.body for p in loops])
-        if later and implied and named and len(set(numbers)) == len(numbers):
+        if later and implied and named and len({f.load.loop for f in loads}) == len(loads):
             yield tuple(f.load for f in loads)
 
 
-def _is_steady(facts: Facts, root: Variable, written: set[Variable | None]) -> bool:
-    """True for a buffer that nothing writes while the kernel runs."""
-    is_written = root in written or None in written
-    return root.is_parameter and not is_written and not facts.is_volatile(root)
+def _is_steady(facts: Facts, statement: Node, written: set[Variable | None]) -> bool:
+    """True if a statement only uses buffers that nothing writes while the kernel runs."""
+    for root in (a.root for a in facts.accesses(statement) if a.reads or a.writes):
+        if root is None or not root.is_parameter or facts.is_volatile(root) or written & {root, None}:
+            return False
+    return True
 
 
 def _load(
     facts: Facts, number: int, loop: CountedLoop, statement: Node, span: tuple[int, int]
-) -> _Found | None:
+) -> _FoundLoad | None:
     call = statement.named_child(0)
     v = None if call is None else object_filled(facts, loop.body, call)
     if call is None or v is None or only_read(facts, call) is None:
@@ -131,13 +129,13 @@ def _load(
     if address is None or conditions is None or before is None:
         return None
     way = (v.type_text, facts.source.callee(call), address, *before)
-    return _Found(RoundLoad(number, v, statement), way, conditions)
+    return _FoundLoad(RoundLoad(number, v, statement), way, conditions)
 
 
 def _conditions(
     facts: Facts, loop: CountedLoop, statement: Node, span: tuple[int, int]
 ) -> frozenset[str] | None:
-    """What holds where a statement is executed; None if that is unclear."""
+    """Conditions under which a statement is executed; None if they are unclear."""
     found: set[str] = set()
     child = statement
     for a in ancestors(statement):
@@ -162,12 +160,8 @@ def _before(facts: Facts, loop: CountedLoop, v: Variable, statement: Node) -> tu
     None if anything else uses it.
     """
     found = []
-    for n in find(loop.body, "identifier"):
-        if (
-            facts.variable(n) != v
-            or n.start_byte >= statement.start_byte
-            or n.end_byte <= v.declarator.end_byte
-        ):
+    for n in facts.names_of(v, loop.body):
+        if n.start_byte >= statement.start_byte or n.end_byte <= v.declarator.end_byte:
             continue
         own = next((s for s in loop.body.named_children if s.start_byte <= n.start_byte < s.end_byte), None)
         text = "" if own is None else facts.source.of(own)

@@ -44,7 +44,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class KeptObject:
-    """What several loops of a chain load from the same place."""
+    """An object that several loops of a chain load from the same place."""
 
     kind: str
     """Its type, as the loops name it."""
@@ -60,27 +60,22 @@ def kept_objects(facts: Facts, loops: Sequence[StridedLoop]) -> tuple[KeptObject
     """Objects that two loops or more load from the same place, where no thread ever writes."""
     by: dict[tuple[str, str, str], list[tuple[int, Loaded]]] = {}
     written = {a.root.name for a in facts.accesses(facts.source.body) if a.writes and a.root is not None}
-    for n, loop in enumerate(loops):
-        for loaded in _loaded(facts, loop):
-            root = loaded.access.root
-            if root is None or not root.is_parameter or root.name in written or facts.is_volatile(root):
-                continue
-            way = (loaded.variable.type_text, facts.source.callee(loaded.access.node))
-            by.setdefault((*way, place_text(facts, loop, loaded.access.pointer)), []).append((n, loaded))
-    found = []
-    for (kind, _, _), uses in by.items():
-        numbers = {n for n, _ in uses}
-        if (
-            len(numbers) > 1
-            and len(numbers) == len(uses)
-            and is_named(facts, kind, [loop.body for loop in loops])
-        ):
-            found.append(KeptObject(kind, tuple(uses)))
-    return tuple(found)
+    for n, loop, loaded in ((n, p, loaded) for n, p in enumerate(loops) for loaded in _loaded(facts, p)):
+        root = loaded.access.root
+        if root is None or not root.is_parameter or root.name in written or facts.is_volatile(root):
+            continue
+        way = (loaded.variable.type_text, facts.source.callee(loaded.access.node))
+        by.setdefault((*way, place_text(facts, loop, loaded.access.pointer)), []).append((n, loaded))
+    bodies = [loop.body for loop in loops]
+    return tuple(
+        KeptObject(kind, tuple(uses))
+        for (kind, _, _), uses in by.items()
+        if 1 < len({n for n, _ in uses}) == len(uses) and is_named(facts, kind, bodies)
+    )
 
 
 def is_named(facts: Facts, kind: str, bodies: Sequence[Node]) -> bool:
-    """Whether an object of a type can be declared before loops with these bodies, without a value."""
+    """True if an object of a type can be declared before loops with these bodies, without a value."""
     if _VECTORS.fullmatch(kind):
         return True
     inside = rf"\busing\s+{re.escape(kind)}\b|\btypedef\b[^;]*\b{re.escape(kind)}\s*;"
@@ -125,23 +120,21 @@ def _statements(block: Node) -> Iterator[Node]:
 
 def _call(facts: Facts, statement: Node) -> Node | None:
     """The call of `v.load(p);` or of `T v = load(p);`."""
-    inner: Node | None
+    mine = facts.declared_by(statement)
+    inner = mine[0].init if len(mine) == 1 else None
     if statement.type == "expression_statement":
         inner = statement.named_child(0)
-    else:
-        mine = [v for v in facts.source.variables if v.declaration == statement]
-        inner = mine[0].init if len(mine) == 1 else None
-    inner = None if inner is None else strip(inner)
-    return inner if inner is not None and inner.type == "call_expression" else None
+    call = None if inner is None else strip(inner)
+    return call if call is not None and call.type == "call_expression" else None
 
 
 def _target(facts: Facts, loop: StridedLoop, statement: Node, call: Node) -> Variable | None:
     """The local that a statement loads, if nothing uses it before."""
     if statement.type == "declaration":
-        made = next((v for v in facts.source.variables if v.declaration == statement), None)
+        made = next(iter(facts.declared_by(statement)), None)
         is_address = made is not None and (made.is_pointer or made.is_reference)
         return None if is_address or object_of(call) is not None else made
     v = object_filled(facts, loop.body, call)
-    before = (n for n in find(loop.body, "identifier") if n.end_byte <= statement.start_byte)
-    used = v is None or any(facts.variable(n) == v and n.start_byte > v.declarator.end_byte for n in before)
-    return None if used else v
+    names = [] if v is None else facts.names_of(v, loop.body)
+    used = (v.declarator.end_byte < n.start_byte < statement.start_byte for n in names if v is not None)
+    return None if any(used) else v

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpsmith.extensions.rules.analysis.calls.callees import Effect, assembly_effect
-from warpsmith.extensions.rules.analysis.kernel_facts import Facts
+from warpsmith.extensions.rules.analysis.kernel_facts import Access, Facts
 from warpsmith.extensions.rules.analysis.loops.strided_loops import (
     StridedLoop,
     depends,
@@ -17,7 +17,7 @@ from warpsmith.extensions.rules.analysis.loops.strided_loops import (
     written_value,
 )
 from warpsmith.extensions.rules.analysis.memory.loaded_objects import KeptObject, kept_objects
-from warpsmith.extensions.rules.analysis.memory.vector_access import Group, groups
+from warpsmith.extensions.rules.analysis.memory.vector_access import AccessGroup, groups
 from warpsmith.source.tree.syntax_tree import Variable, find, plain
 
 _DEEPEST = 8
@@ -26,10 +26,10 @@ _SAME = {"int32_t": "int", "uint32_t": "unsigned int", "unsigned": "unsigned int
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptElement:
     """An element of every iteration that several loops of a chain use."""
 
-    uses: tuple[tuple[int, Group], ...]
+    uses: tuple[tuple[int, AccessGroup], ...]
     """Number of the loop, and its accesses; in the order of the loops."""
 
     @property
@@ -37,31 +37,31 @@ class Kept:
         """Number of the first loop that uses it."""
         return self.uses[0][0]
 
-    def of(self, loop: int) -> Group | None:
+    def of(self, loop: int) -> AccessGroup | None:
         """Its accesses in a loop."""
         return next((group for n, group in self.uses if n == loop), None)
 
 
 @dataclass(frozen=True)
-class Chain:
+class LoopChain:
     """Loops of one block of statements with the same iterations, and what they use again and again."""
 
     loops: tuple[StridedLoop, ...]
-    kept: tuple[Kept, ...]
-    groups: tuple[tuple[Group, ...], ...]
+    kept: tuple[KeptElement, ...]
+    groups: tuple[tuple[AccessGroup, ...], ...]
     """Contiguous accesses of each loop."""
     packs: bool
     """False if an element must stay with the thread that has it."""
     objects: tuple[KeptObject, ...] = ()
-    """What the loops load as objects of a class."""
+    """Objects of a class that the loops load."""
 
     @property
     def kept_values(self) -> int:
-        """How many elements and objects of an iteration are kept."""
+        """Number of elements and objects of an iteration that are kept."""
         return len(self.kept) + len(self.objects)
 
 
-def chain_of(facts: Facts) -> Chain | str:
+def chain_of(facts: Facts) -> LoopChain | str:
     """The chain of a kernel with the most elements to keep; the reason if there is none."""
     loops = team_loops(facts)
     if len(loops) < 2:
@@ -81,9 +81,9 @@ def _alike(facts: Facts, loops: Sequence[StridedLoop]) -> Iterator[list[StridedL
     by: dict[tuple[object, ...], list[StridedLoop]] = {}
     for loop in loops:
         block = loop.node.parent
-        if block is None or block.type != "compound_statement":
+        if block is None or block.type != "compound_statement" or block.parent is None:
             continue
-        if block.parent is not None and block.parent.type == "switch_statement":
+        if block.parent.type == "switch_statement":
             continue
         kind = _SAME.get(loop.variable.kind, loop.variable.kind)
         words = (kind, loop.team, *(facts.source.of(n) for n in (loop.start, loop.bound, loop.step)))
@@ -91,17 +91,12 @@ def _alike(facts: Facts, loops: Sequence[StridedLoop]) -> Iterator[list[StridedL
     yield from (members for members in by.values() if len(members) > 1)
 
 
-def _chain(facts: Facts, loops: list[StridedLoop]) -> Chain | str:
+def _chain(facts: Facts, loops: list[StridedLoop]) -> LoopChain | str:
     reason = _unclear(facts)
     if reason:
         return reason
-    usable: list[StridedLoop] = []
-    for loop in loops:
-        why = why_not_packs(facts, loop)
-        if why:
-            reason = f"loop at line {loop.line}: {why}"
-        else:
-            usable.append(loop)
+    why = [(loop, why_not_packs(facts, loop)) for loop in loops]
+    usable = [loop for loop, reason in why if not reason]
     span = (usable[0].node.start_byte, usable[-1].node.end_byte) if usable else (0, 0)
     if any(_changes(facts, n, span) for n in (loops[0].start, loops[0].bound, loops[0].step)):
         return "the bounds of its loops change between them"
@@ -109,36 +104,41 @@ def _chain(facts: Facts, loops: list[StridedLoop]) -> Chain | str:
         return "it waits for other grids between its loops"
     found = tuple(tuple(groups(facts, loop)) for loop in usable)
     kept = tuple(_kept(facts, usable, found, span))
-    objects = tuple(
-        o
-        for o in kept_objects(facts, usable)
-        if not any(_changes(facts, loaded.access.pointer, span) for _, loaded in o.uses)
-    )
+    objects = tuple(o for o in kept_objects(facts, usable) if not _moves(facts, o, span))
     if not kept and not objects:
-        return reason or "no element is used in two loops without a change between"
+        said = [f"loop at line {loop.line}: {reason}" for loop, reason in why if reason]
+        return said[-1] if said else "no element is used in two loops without a change between"
     packs = not objects and _may_regroup(facts, usable, kept)
-    return Chain(tuple(usable), kept, found, packs, objects)
+    return LoopChain(tuple(usable), kept, found, packs, objects)
 
 
-def _may_regroup(facts: Facts, loops: Sequence[StridedLoop], kept: Sequence[Kept]) -> bool:
-    """Whether other threads may take over elements: nothing that is written is used outside the loops."""
-    everywhere = list(facts.accesses(facts.source.body))
-    members = [[a for _, group in k.uses for a in group.accesses] for k in kept]
+def _moves(facts: Facts, thing: KeptObject, span: tuple[int, int]) -> bool:
+    """True if the address of an object may change between the loops."""
+    return any(_changes(facts, loaded.access.pointer, span) for _, loaded in thing.uses)
+
+
+def _may_regroup(facts: Facts, loops: Sequence[StridedLoop], kept: Sequence[KeptElement]) -> bool:
+    """True if other threads may take over elements: nothing that is written is used outside the loops."""
     if any(own_of_threads(facts, loop) for loop in loops):
         return False
-    for loop in loops:
-        for a in facts.accesses(loop.body):
-            if a.root is None or (not a.root.is_parameter and loop.declares(a.root)):
-                continue
-            mine = [b for b in everywhere if b.root == a.root]
-            if not a.root.is_parameter:
-                if depends(facts, a.pointer if a.index is None else a.index, loop):
-                    return False
-            elif any(b.writes for b in mine) and not (
-                all(loop.contains(b.node) for b in mine) or any(all(b in m for b in mine) for m in members)
-            ):
-                return False
-    return True
+    members = [[a for _, group in k.uses for a in group.accesses] for k in kept]
+    return all(_is_movable(facts, loop, a, members) for loop in loops for a in facts.accesses(loop.body))
+
+
+def _is_movable(facts: Facts, loop: StridedLoop, a: Access, members: Sequence[Sequence[Access]]) -> bool:
+    """True if another thread may make an access of a loop.
+
+    Args:
+        members: accesses of each kept element.
+    """
+    if a.root is None or (not a.root.is_parameter and loop.declares(a.root)):
+        return True
+    if not a.root.is_parameter:
+        return not depends(facts, a.index or a.pointer, loop)
+    mine = [b for b in facts.accesses(facts.source.body) if b.root == a.root]
+    if not any(b.writes for b in mine) or all(loop.contains(b.node) for b in mine):
+        return True
+    return any(all(b in m for b in mine) for m in members)
 
 
 def _unclear(facts: Facts) -> str | None:
@@ -156,9 +156,9 @@ def _unclear(facts: Facts) -> str | None:
 
 
 def _kept(
-    facts: Facts, loops: Sequence[StridedLoop], found: Sequence[Sequence[Group]], span: tuple[int, int]
-) -> Iterator[Kept]:
-    by: dict[str, list[tuple[int, Group]]] = {}
+    facts: Facts, loops: Sequence[StridedLoop], found: Sequence[Sequence[AccessGroup]], span: tuple[int, int]
+) -> Iterator[KeptElement]:
+    by: dict[str, list[tuple[int, AccessGroup]]] = {}
     for n, of_loop in enumerate(found):
         for group in of_loop:
             key = element_text(facts, loops[n], group.accesses[0])
@@ -168,23 +168,21 @@ def _kept(
         numbers = [n for n, _ in uses]
         same = {(g.element, g.is_half_call) for _, g in uses}
         if len(uses) > 1 and len(set(numbers)) == len(numbers) and len(same) == 1:
-            kept = Kept(tuple(uses))
+            kept = KeptElement(tuple(uses))
             if _stays(facts, kept, span):
                 yield kept
 
 
-def _stays(facts: Facts, kept: Kept, span: tuple[int, int]) -> bool:
-    """Whether nothing but the loops themselves changes an element, or the way to it, between the loops."""
+def _stays(facts: Facts, kept: KeptElement, span: tuple[int, int]) -> bool:
+    """True if nothing but the loops themselves changes an element, or the way to it, between the loops."""
     members = [a for _, group in kept.uses for a in group.accesses]
     root = members[0].root
     assert root is not None
     if kept.uses[0][1].is_half_call and any(group.stores for _, group in kept.uses):
         return False  # a register would keep more bits than memory does
-    if facts.is_volatile(root):
+    places = [n for a in members for n in (a.pointer, a.index) if n is not None]
+    if facts.is_volatile(root) or any(_changes(facts, n, span) for n in places):
         return False
-    for a in members:
-        if any(_changes(facts, n, span) for n in (a.pointer, a.index) if n is not None):
-            return False
     everything = [a for a in facts.accesses(facts.source.body) if a.root == root]
     return not any(a.writes for a in everything) or all(a in members for a in everything)
 

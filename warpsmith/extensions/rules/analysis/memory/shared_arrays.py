@@ -22,7 +22,7 @@ from warpsmith.extensions.rules.analysis.threads.warp_width import WARP
 from warpsmith.extensions.rules.analysis.values.constant_values import constant_value
 from warpsmith.source.declarations.named_constants import find_constants, integer_value
 from warpsmith.source.tree.reference_parameters import parameters_of
-from warpsmith.source.tree.syntax_tree import Variable, ancestors, find, strip
+from warpsmith.source.tree.syntax_tree import Variable, ancestors, contains, find, strip
 
 LARGEST = 1024
 """Most threads of a block."""
@@ -66,23 +66,22 @@ def is_dynamic(facts: Facts, v: Variable) -> bool:
 def _room_of(facts: Facts, v: Variable) -> int | str:
     if not v.is_array:
         return LARGEST if _SINGLE.fullmatch(v.kind) else _room_of_object(facts, v)
-    sizes = _sizes(facts, v)
-    uses = list(_uses(facts, v))
+    sizes, uses = _sizes(facts, v), list(_uses(facts, v))
     unclear = next((a for a in uses if a.index is None or not _counts_from_first(facts, a)), None)
     if unclear is not None:
         return f"where `{facts.source.of(unclear.node)[:60]}` reaches in shared array {v.name} is not clear"
     kinds = [(n, _kind(facts, i)) for a in uses for n, i in zip(sizes, _subscripts(a), strict=False)]
+    warps = []
     for size, kind in kinds:
         if kind == "":
             return f"shared array {v.name} is not indexed by warp, so its size may depend on the block"
-        if kind == "warp" and size is None:
-            return f"how many elements shared array {v.name} has is not clear"
-    warps = [WARP * size for size, kind in kinds if kind == "warp" and size is not None]
-    if not warps:
-        return LARGEST
-    if any(kind == "fixed counter" for _, kind in kinds):
+        if kind == "warp":
+            if size is None:
+                return f"how many elements shared array {v.name} has is not clear"
+            warps.append(WARP * size)
+    if warps and "fixed counter" in (kind for _, kind in kinds):
         return f"a loop with a fixed number of iterations reads shared array {v.name}, which warps write"
-    return _fixed_warp(facts) or min(LARGEST, *warps)
+    return (_fixed_warp(facts) or min(LARGEST, *warps)) if warps else LARGEST
 
 
 def _sizes(facts: Facts, v: Variable) -> list[int | None]:
@@ -119,9 +118,8 @@ def _handed(facts: Facts, a: Access) -> Iterator[Variable]:
     if position is None or strip(a.pointer).type != "identifier":
         return
     for function in facts.source.definitions(facts.source.callee(a.node)):
-        listed = parameters_of(function)
-        declared = listed[position] if position < len(listed) else None
-        yield from (v for v in facts.source.variables if v.declaration == declared)
+        for declared in parameters_of(function)[position : position + 1]:
+            yield from facts.declared_by(declared)
 
 
 def _counts_from_first(facts: Facts, a: Access) -> bool:
@@ -154,13 +152,16 @@ def _kind(facts: Facts, index: Node) -> str:
     v = facts.variable(index)
     if v is None or v.scope is None or v.scope.type != "for_statement":
         return ""
-    condition = v.scope.child_by_field_name("condition")
-    condition = None if condition is None else strip(condition)
-    if condition is None or condition.type != "binary_expression":
-        return "counter"
-    numbers = [n for n in operands(condition) if _constant(facts, n) is not None]
-    rises = facts.source.of(operands(condition)[1]) not in ("0", "0u")
-    return "fixed counter" if numbers and rises else "counter"
+    return "fixed counter" if _is_fixed(facts, v.scope.child_by_field_name("condition")) else "counter"
+
+
+def _is_fixed(facts: Facts, condition: Node | None) -> bool:
+    """True if a loop goes on up to a number."""
+    compared = None if condition is None else strip(condition)
+    if compared is None or compared.type != "binary_expression":
+        return False
+    falls = facts.source.of(operands(compared)[1]) in ("0", "0u")
+    return not falls and any(_constant(facts, n) is not None for n in operands(compared))
 
 
 def _is_lane(facts: Facts, index: Node) -> bool:
@@ -179,9 +180,8 @@ def _first_warp(facts: Facts, index: Node) -> bool:
     child = index
     for a in ancestors(index):
         condition = a.child_by_field_name("condition")
-        of_condition = condition is not None and condition.start_byte <= child.start_byte < condition.end_byte
-        alternative = a.child_by_field_name("alternative")
-        if condition is not None and not of_condition and child != alternative:
+        unconditional = condition is None or contains(condition, child)
+        if condition is not None and not unconditional and child != a.child_by_field_name("alternative"):
             checked = strip(condition)
             if checked.type == "binary_expression" and _is_bound(facts, checked):
                 return True
@@ -228,11 +228,9 @@ def _room_of_object(facts: Facts, v: Variable) -> int | str:
     threads = integer_value(given[1], known) if len(given) == 2 else None
     if threads is None:
         return f"for how many threads {holder.group(1)} is made is not clear"
-    for function in source.reachable:
-        for n in find(function, "identifier"):
-            own = v.declaration.start_byte <= n.start_byte < v.declaration.end_byte
-            if facts.variable(n) == v and not own and not _counts_threads(facts, n, holder.group(1)):
-                return f"{holder.group(1)} is not told how many threads the block has"
+    for n in (n for function in source.reachable for n in facts.names_of(v, function)):
+        if not contains(v.declaration, n) and not _counts_threads(facts, n, holder.group(1)):
+            return f"{holder.group(1)} is not told how many threads the block has"
     return min(threads, LARGEST)
 
 

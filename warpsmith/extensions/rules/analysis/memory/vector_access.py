@@ -17,12 +17,10 @@ from warpsmith.source.tree.syntax_tree import (
     LOOPS,
     Edit,
     Source,
-    Variable,
     ancestors,
     find,
     plain,
     strip,
-    walk,
 )
 
 CONDITIONAL = (
@@ -35,25 +33,13 @@ CONDITIONAL = (
     *LOOPS,
 )
 """Nodes whose parts may not be executed."""
-_SCALARS = {
-    "char",
-    "uchar",
-    "short",
-    "ushort",
-    "int",
-    "uint",
-    "long",
-    "ulong",
-    "float",
-    "double",
-    "half",
-    "int32_t",
-    "uint32_t",
-}
+_SCALARS = frozenset(
+    "char uchar short ushort int uint long ulong float double half int32_t uint32_t".split()  # noqa: SIM905
+)
 
 
 @dataclass(frozen=True)
-class Group:
+class AccessGroup:
     """Accesses of one loop to the same contiguous elements."""
 
     pointer: str
@@ -97,7 +83,7 @@ class Group:
                 yield Edit(first, last, lane)
 
 
-def groups(facts: Facts, loop: StridedLoop, *, rounds: bool = False) -> list[Group]:
+def groups(facts: Facts, loop: StridedLoop, *, rounds: bool = False) -> list[AccessGroup]:
     """The contiguous groups of a loop for which a wide access equals the single ones.
 
     Args:
@@ -140,20 +126,20 @@ def _group(
     alike: list[_Contiguous],
     accesses: list[Access],
     excluded: set[str],
-) -> Group | None:
+) -> AccessGroup | None:
     """The group of accesses to the same elements; None where a wide access would not equal them."""
     first, members = alike[0], [c.access for c in alike]
     if not (_is_alone(members, accesses, excluded) and _is_firm(loop, members, first.inner)):
         return None
     element = _element(facts, first.access)
-    one_form = facts.source.backend.value != "opencl" or len({a.node.type for a in members}) == 1
+    one_form = not facts.is_opencl or len({a.node.type for a in members}) == 1
     if element is None or not one_form:
         return None
-    return Group(first.pointer, first.index, element, tuple(members), first.inner)
+    return AccessGroup(first.pointer, first.index, element, tuple(members), first.inner)
 
 
 def _is_alone(members: list[Access], accesses: list[Access], excluded: set[str]) -> bool:
-    """Whether the buffer of a group is only read, or only used by the group."""
+    """True if the buffer of a group is only read, or only used by the group."""
     root = members[0].root
     assert root is not None
     mine = [a for a in accesses if a.root == root]
@@ -163,11 +149,11 @@ def _is_alone(members: list[Access], accesses: list[Access], excluded: set[str])
 
 
 def _is_firm(loop: StridedLoop, members: list[Access], inner: Rounds | None) -> bool:
-    """Whether every iteration has some access of a group, and all of its writes."""
-    if inner is not None and _is_conditional(loop.node, inner.loop.node):
+    """True if every iteration has some access of a group, and all of its writes."""
+    if inner is not None and is_conditional(loop.node, inner.loop.node):
         return False
     around = loop.node if inner is None else inner.loop.node
-    firm = [a for a in members if not _is_conditional(around, a.node)]
+    firm = [a for a in members if not is_conditional(around, a.node)]
     return bool(firm) and all(a in firm for a in members if a.writes)
 
 
@@ -178,9 +164,8 @@ def _key(facts: Facts, loop: StridedLoop, a: Access, inner: Rounds | None) -> tu
         return None
     if a.node.type not in ("subscript_expression", "call_expression"):
         return None
-    opencl = facts.source.backend.value == "opencl"
     halves = ("vload_half", "vstore_half")
-    if opencl and a.node.type == "call_expression" and facts.source.callee(a.node) not in halves:
+    if facts.is_opencl and a.node.type == "call_expression" and facts.source.callee(a.node) not in halves:
         return None
     if depends(facts, a.pointer, loop) or _changes(facts, loop, a.pointer):
         return None
@@ -217,23 +202,24 @@ def unit_stride(
 def _moved_stride(
     facts: Facts, loop: StridedLoop, node: Node, depth: int, inner: Rounds | None
 ) -> str | None:
-    """The same for a sum or difference: the loop variable is in the one operand, the other stays."""
+    """The index as `unit_stride` gives it for a sum or difference, one operand of which stays."""
     left, right = operands(node)
     first = unit_stride(facts, loop, left, depth, inner)
     if first is not None and _fixed(facts, loop, right, inner):
-        return f"{first} {operator(node)} {_braced(facts.source.of(right))}"
+        return f"{first} {operator(node)} {braced(facts.source.of(right))}"
     second = unit_stride(facts, loop, right, depth, inner) if operator(node) == "+" else None
     if second is not None and _fixed(facts, loop, left, inner):
-        return f"{_braced(facts.source.of(left))} + {second}"
+        return f"{braced(facts.source.of(left))} + {second}"
     return None
 
 
-def _braced(text: str) -> str:
+def braced(text: str) -> str:
+    """A text for `str.format`, which leaves its braces as they are."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
 def _fixed(facts: Facts, loop: StridedLoop, node: Node, inner: Rounds | None) -> bool:
-    """Whether a value is the same in every iteration, apart from the counter of an inner loop."""
+    """True if a value is the same in every iteration, apart from the counter of an inner loop."""
     counter = None if inner is None else inner.loop.variable
     named = [n for n in find(node, "identifier") if counter is None or facts.variable(n) != counter]
     if find(node, "subscript_expression") or any(
@@ -247,35 +233,21 @@ def _fixed(facts: Facts, loop: StridedLoop, node: Node, inner: Rounds | None) ->
 
 def _changes(facts: Facts, loop: StridedLoop, node: Node) -> bool:
     """True if the loop assigns something that the expression names."""
-    for n in find(node, "identifier"):
-        v = facts.variable(n)
-        if v is not None and any(loop.contains(place) for place in facts.assigned(v)):
-            return True
-    return False
+    return any(facts.changes_in(v, loop.node) for v in facts.variables_in(node))
 
 
-def _is_conditional(loop: Node, node: Node) -> bool:
+def is_conditional(around: Node, node: Node) -> bool:
+    """True if a loop or a statement may be executed without a node inside."""
     for a in ancestors(node):
-        if a == loop:
+        if a == around:
             return False
-        if a.type in CONDITIONAL:
-            return True
-        if a.type == "binary_expression" and operator(a) in ("&&", "||"):
+        if a.type in CONDITIONAL or (a.type == "binary_expression" and operator(a) in ("&&", "||")):
             return True
     return True
 
 
 def _element(facts: Facts, a: Access) -> str | None:
     """Declared element type of the pointer."""
-    v: Variable | None = None
-    for n in walk(strip(a.pointer)):
-        v = facts.variable(n) if n.type == "identifier" else None
-        if v is not None and v.is_pointer:
-            break
-    if v is None or not v.is_pointer:
-        return None
-    name = v.kind.strip()
-    opencl = facts.source.backend.value == "opencl"
-    if opencl and name not in _SCALARS:
-        return None
-    return name
+    v = next((v for v in facts.variables_in(a.pointer) if v.is_pointer), None)
+    name = None if v is None else v.kind.strip()
+    return None if facts.is_opencl and name not in _SCALARS else name

@@ -1,1 +1,1 @@
-"""What a thread and a block of a kernel take: indices, teams, places."""
+"""Work of a thread and of a block of a kernel: indices, teams, places."""

@@ -1,4 +1,4 @@
-"""What a kernel multiplies the block's index by: which rows or elements a block takes."""
+"""Factors of the block's index in a kernel, which say which rows or elements a block takes."""
 
 import re
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ from enum import Enum
 from tree_sitter import Node
 
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
-from warpsmith.extensions.rules.analysis.operations import both_ways, object_of, operands, operator
-from warpsmith.source.tree.syntax_tree import Variable, ancestors, find, strip
+from warpsmith.extensions.rules.analysis.operations import both_ways, object_of, operands, operator, wrapped
+from warpsmith.source.tree.syntax_tree import Variable, contains, find, strip
 
 _WARP_WORDS = {"/": ("32", "warpSize"), ">>": ("5",), "%": ("32", "warpSize"), "&": ("31", "0x1f")}
 _GROUP_SIZES = re.compile(r"^(?:num_threads|size|group_dim|dim_threads|group_index)$")
@@ -17,8 +17,8 @@ MOST_STEPS = 8
 """Limit on the chain of local names that is followed to a value."""
 
 
-class Unit(Enum):
-    """What a block's index is multiplied by."""
+class BlockFactor(Enum):
+    """Factor of a block's index."""
 
     THREADS = "threads of a block"
     WARPS = "warps of a block"
@@ -27,15 +27,15 @@ class Unit(Enum):
 
 
 @dataclass(frozen=True)
-class Place:
+class BlockPlace:
     """`blockIdx * unit`."""
 
     node: Node
-    unit: Unit
+    unit: BlockFactor
     factor: Node
 
 
-def places(facts: Facts, axis: str) -> Iterator[Place]:
+def places(facts: Facts, axis: str) -> Iterator[BlockPlace]:
     """Every product of the block's index along an axis in the kernel and the functions that it calls."""
     for function in facts.source.reachable:
         for node in find(function, "binary_expression"):
@@ -43,20 +43,20 @@ def places(facts: Facts, axis: str) -> Iterator[Place]:
                 continue
             for index, factor in both_ways(node):
                 if facts.coordinate(index) == f"bid.{axis}":
-                    yield Place(node, _unit(facts, factor, axis), factor)
+                    yield BlockPlace(node, _unit(facts, factor, axis), factor)
                     break
 
 
-def _unit(facts: Facts, factor: Node, axis: str) -> Unit:
+def _unit(facts: Facts, factor: Node, axis: str) -> BlockFactor:
     if facts.coordinate(factor) == f"bdim.{axis}":
-        return Unit.THREADS
+        return BlockFactor.THREADS
     if is_warps(facts, factor, "bdim"):
-        return Unit.WARPS
-    return Unit.UNCLEAR if mentions(facts, factor, "bdim") else Unit.FIXED
+        return BlockFactor.WARPS
+    return BlockFactor.UNCLEAR if mentions(facts, factor, "bdim") else BlockFactor.FIXED
 
 
 def resolved(facts: Facts, node: Node) -> Node:
-    """What a chain of locals that never change stands for."""
+    """The value at the end of a chain of locals that never change."""
     node = strip(node)
     for _ in range(MOST_STEPS):
         value = facts.value_of(node) if node.type == "identifier" else None
@@ -123,17 +123,15 @@ def mentions(facts: Facts, node: Node, kind: str, depth: int = 0, axis: str = ""
 
 def addends(facts: Facts, product: Node, depth: int = 0) -> Iterator[Node]:
     """Terms added to `product`, followed through constant locals unless a term contains a thread's index."""
-    node, threads = product, False
-    for parent in ancestors(product):
-        if parent.type in ("parenthesized_expression", "cast_expression"):
-            node = parent
-        elif parent.type == "binary_expression" and operator(parent) in "+-":
-            left, right = operands(parent)
-            other = right if left == node else left
-            yield other
-            node, threads = parent, threads or mentions(facts, other, "tid")
-        else:
+    threads = False
+    node = wrapped(product)
+    while (sum_of := node.parent) is not None and sum_of.type == "binary_expression":
+        if operator(sum_of) not in "+-":
             break
+        left, right = operands(sum_of)
+        other = right if left == node else left
+        yield other
+        node, threads = wrapped(sum_of), threads or mentions(facts, other, "tid")
     if threads:
         return
     kept = next((v for v in facts.source.variables if v.init == node), None)
@@ -145,9 +143,7 @@ def addends(facts: Facts, product: Node, depth: int = 0) -> Iterator[Node]:
 
 def uses_of(facts: Facts, v: Variable) -> list[Node]:
     """Reads of a local, its own declarator left out."""
-    found = find(v.scope or facts.source.body, "identifier")
-    own = v.declarator
-    return [n for n in found if facts.variable(n) == v and not own.start_byte <= n.start_byte < own.end_byte]
+    return [n for n in facts.names_of(v, v.scope or facts.source.body) if not contains(v.declarator, n)]
 
 
 def only_warps(facts: Facts) -> bool:
@@ -165,18 +161,11 @@ def only_warps(facts: Facts) -> bool:
 
 def _is_parted(facts: Facts, read: Node) -> bool:
     """True for the thread index in `tid / 32`, `tid % 32`, or in a local that is used so only."""
-    node = read
-    for parent in ancestors(read):
-        if parent.type in ("parenthesized_expression", "cast_expression"):
-            node = parent
-            continue
-        if parent.type == "binary_expression":
-            left, right = operands(parent)
-            return left == node and is_warp_size(facts, operator(parent), right)
-        if parent.type == "init_declarator":
-            kept = next((v for v in facts.source.variables if v.declarator == parent), None)
-            if kept is None or facts.assigned(kept):
-                return False
-            return all(_is_parted(facts, u) for u in uses_of(facts, kept))
+    node = wrapped(read)
+    if node.parent is not None and node.parent.type == "binary_expression":
+        left, right = operands(node.parent)
+        return left == node and is_warp_size(facts, operator(node.parent), right)
+    kept = next((v for v in facts.source.variables if v.declarator == node.parent), None)
+    if kept is None or kept.init is None or facts.assigned(kept):
         return False
-    return False
+    return all(_is_parted(facts, u) for u in uses_of(facts, kept))

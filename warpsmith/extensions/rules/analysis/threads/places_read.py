@@ -1,4 +1,4 @@
-"""Which of a thread's places a kernel reads, also in macros and headers that it uses."""
+"""Places of a thread that a kernel reads, also in the macros and headers that it uses."""
 
 import re
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _UNCLEAR = re.compile(
 
 @dataclass(frozen=True)
 class PlacesRead:
-    """What the code that a kernel reaches says of places."""
+    """Reads of a thread's places in the code that a kernel reaches."""
 
     text: str
     """The kernel, its callees, and the bodies of the macros that they name."""
@@ -46,7 +46,7 @@ class PlacesRead:
 
 
 def places_read(facts: Facts) -> PlacesRead:
-    """What a kernel reads of its threads' places."""
+    """The reads of a kernel, its callees, and the macros that they name."""
     text = _reached(facts)
     found = _UNCLEAR.search(text)
     unclear = "" if found is None else f"`{found[0].strip()}` is read, whose axis is unclear"

@@ -7,13 +7,13 @@ from tree_sitter import Node
 
 from warpsmith.extensions.rules.analysis.kernel_facts import AXES, Facts
 from warpsmith.extensions.rules.analysis.operations import operands, operator
-from warpsmith.source.tree.syntax_tree import Edit, Variable, contains, find, strip
+from warpsmith.source.tree.syntax_tree import Edit, contains, find
 
 _CODE = ("call_expression", "field_expression", "binary_expression")
 
 
 @dataclass(frozen=True)
-class Axis:
+class ThreadAxis:
     """Reads of a thread's index along one axis of the grid."""
 
     name: str
@@ -76,7 +76,7 @@ class Axis:
         )
 
 
-def axes(facts: Facts) -> list[Axis]:
+def axes(facts: Facts) -> list[ThreadAxis]:
     """The axes along which threads can have several elements, fastest first."""
     found = []
     for n, name in enumerate(AXES[: len(facts.grid)]):
@@ -88,11 +88,11 @@ def axes(facts: Facts) -> list[Axis]:
     return [_axis(facts, name, reads, f"_{name.upper()}" if several else "") for name, reads in found]
 
 
-def _axis(facts: Facts, name: str, reads: tuple[tuple[str, Node], ...], ending: str) -> Axis:
-    whole = _whole_reads(facts, name) if facts.source.backend.value == "opencl" else None
+def _axis(facts: Facts, name: str, reads: tuple[tuple[str, Node], ...], ending: str) -> ThreadAxis:
+    whole = _whole_reads(facts, name) if facts.is_opencl else None
     near = "" if whole is None else f"WS_NEAR{ending}"
     item, macro = f"ws_item{ending.lower()}", f"WS_PLACE{ending}"
-    return Axis(name, f"WS_ITEMS{ending}", item, near, macro, reads if whole is None else whole)
+    return ThreadAxis(name, f"WS_ITEMS{ending}", item, near, macro, reads if whole is None else whole)
 
 
 def _reads(facts: Facts, node: Node, axis: str) -> Iterator[tuple[str, Node]]:
@@ -141,19 +141,14 @@ def _plain(node: Node) -> bool:
 
 def _absorbed(facts: Facts, node: Node, whole: list[Node]) -> bool:
     """True if a read is kept in a variable that is only used for global indices."""
-    v = _initialises(facts, node)
+    v = facts.initialised_by(node)
     if v is None or facts.assigned(v):
         return False
-    uses = [n for n in find(facts.source.body, "identifier") if facts.variable(n) == v]
-    uses = [n for n in uses if not contains(v.declarator, n)]
+    uses = [n for n in facts.names_of(v, facts.source.body) if not contains(v.declarator, n)]
     return all(any(contains(w, n) for w in whole) for n in uses)
 
 
-def _initialises(facts: Facts, node: Node) -> Variable | None:
-    return next((v for v in facts.source.variables if v.init is not None and strip(v.init) == node), None)
-
-
-def foreign_read(facts: Facts, axis: Axis) -> Node | None:
+def foreign_read(facts: Facts, axis: ThreadAxis) -> Node | None:
     """A read of the index in a called function, where the element is unknown; None if there is none."""
     kinds = ("tid", "bid", "gid", "gdim", "gsize") if axis.near else ("bid", "gid", "gdim", "gsize")
     for function in facts.source.reachable[1:]:

@@ -6,15 +6,15 @@ from enum import Enum
 from tree_sitter import Node
 
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
-from warpsmith.extensions.rules.analysis.operations import both_ways, object_of, operands, operator
+from warpsmith.extensions.rules.analysis.operations import both_ways, object_of, operands, operator, wrapped
 from warpsmith.extensions.rules.analysis.threads.warp_width import WARP, is_warp_width
-from warpsmith.source.tree.syntax_tree import ancestors, find, strip
+from warpsmith.source.tree.syntax_tree import contains, find, strip
 
 _DEEPEST = 8
 
 
 class Team(Enum):
-    """Who shares a loop. Each thread of a team starts at its own iteration and steps by the team's size."""
+    """Threads that share a loop. Each thread starts at its own iteration and steps by the team's size."""
 
     BLOCK = "block"
     WARP = "warp"
@@ -32,7 +32,7 @@ def team_of(facts: Facts, start: Node, step: Node) -> tuple[Team, str] | None:
             return Team.BLOCK, first[-1]
         if kinds == ("gid", "gsize"):
             return Team.GRID, first[-1]
-    if facts.source.backend.value == "opencl":
+    if facts.is_opencl:
         return None
     if (_rank_in(facts, start), _size_of(facts, step)) == (Team.BLOCK, Team.BLOCK):
         return Team.BLOCK, "x"
@@ -109,7 +109,7 @@ def _size_of(facts: Facts, node: Node) -> Team | None:
 
 
 def _value(facts: Facts, node: Node) -> Node:
-    """What a local that never changes, or a cast, has as its value."""
+    """The value of a local that never changes, or of a cast."""
     for _ in range(_DEEPEST):
         node = strip(node)
         inner = node.child_by_field_name("value") if node.type == "cast_expression" else facts.value_of(node)
@@ -119,7 +119,7 @@ def _value(facts: Facts, node: Node) -> Node:
     return node
 
 
-def constant(facts: Facts, node: Node, depth: int = 0) -> int | None:
+def constant(facts: Facts, node: Node) -> int | None:
     """The number that an expression of literals, macros and constants is; None if it is another."""
     node = _value(facts, node)
     text = facts.source.of(node)
@@ -127,18 +127,21 @@ def constant(facts: Facts, node: Node, depth: int = 0) -> int | None:
         digits = text.rstrip("uUlL")
         return int(digits, 0) if re.fullmatch(r"0[xX][0-9a-fA-F]+|[1-9]\d*|0", digits) else None
     if node.type == "binary_expression" and operator(node) in "+-*":
-        left, right = (constant(facts, o, depth) for o in operands(node))
+        left, right = (constant(facts, o) for o in operands(node))
         if left is None or right is None:
             return None
         return {"+": left + right, "-": left - right, "*": left * right}[operator(node)]
     if _size_of(facts, node) is Team.WARP:
         return WARP
-    if node.type != "identifier" or facts.variable(node) is not None or depth > _DEEPEST:
-        return None
-    if is_warp_width(text, facts.source.backend):
+    return _named_number(facts, text) if node.type == "identifier" and facts.variable(node) is None else None
+
+
+def _named_number(facts: Facts, name: str) -> int | None:
+    """The number that a macro or a template parameter stands for; None for any other name."""
+    if is_warp_width(name, facts.source.backend):
         return WARP
-    bodies = re.findall(rf"(?m)^[ \t]*#[ \t]*define[ \t]+{text}[ \t]+(.*?)[ \t]*$", facts.source.text)
-    numbers = {body.strip("()").rstrip("uUlL") for body in bodies} or {facts.source.template_argument(text)}
+    bodies = re.findall(rf"(?m)^[ \t]*#[ \t]*define[ \t]+{name}[ \t]+(.*?)[ \t]*$", facts.source.text)
+    numbers = {body.strip("()").rstrip("uUlL") for body in bodies} or {facts.source.template_argument(name)}
     only = numbers.pop()
     return int(only) if not numbers and only.isdecimal() else None
 
@@ -160,7 +163,7 @@ def own_value(facts: Facts, team: Team, axis: str, node: Node, depth: int = 0) -
 
 
 def _value_outside(facts: Facts, name: Node, node: Node) -> Node | None:
-    """What a local that never changes is set to where it is declared, if that is not under a node."""
+    """The initialiser of a local that never changes and is declared outside of a node."""
     v = facts.variable(name)
     outside = v is not None and not node.start_byte <= v.declaration.start_byte < node.end_byte
     return facts.value_of(name) if outside else None
@@ -186,13 +189,10 @@ def _is_warp(facts: Facts, node: Node) -> bool:
     """True if a thread's index is only divided by the size of a warp, so that its lanes have one value."""
     if facts.coordinate(node) != "tid.x":
         return False
-    for parent in ancestors(node):
-        if parent.type in ("parenthesized_expression", "cast_expression"):
-            continue
-        if parent.type != "binary_expression" or operator(parent) not in ("/", ">>"):
-            return False
-        left, right = operands(parent)
-        size = constant(facts, right)
-        inside = left.start_byte <= node.start_byte < left.end_byte
-        return inside and size is not None and (size == 5 if operator(parent) == ">>" else size % WARP == 0)
-    return False
+    parent = wrapped(node).parent
+    if parent is None or parent.type != "binary_expression" or operator(parent) not in ("/", ">>"):
+        return False
+    left, right = operands(parent)
+    size = constant(facts, right)
+    by_warp = size is not None and (size == 5 if operator(parent) == ">>" else size % WARP == 0)
+    return by_warp and contains(left, node)

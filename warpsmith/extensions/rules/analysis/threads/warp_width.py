@@ -1,4 +1,4 @@
-"""How many threads a warp has, as far as a source may rely on it.
+"""Number of threads of a warp, as far as a source may rely on it.
 
 CUDA's has 32, and `warpSize` is that number. HIP's has 32 or 64, by the device, so there `warpSize` is no
 number; threads that a HIP kernel takes by 32 are a part of a warp on some devices.

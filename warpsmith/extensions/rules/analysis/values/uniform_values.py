@@ -5,7 +5,7 @@ import re
 from tree_sitter import Node
 
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
-from warpsmith.source.tree.syntax_tree import Edit, Variable, apply_edits, find, walk
+from warpsmith.source.tree.syntax_tree import Edit, Variable, apply_edits, walk
 
 _PLAIN = (
     "identifier",
@@ -23,16 +23,10 @@ _PLAIN = (
 _DEEPEST = 8
 
 
-def uniform_text(facts: Facts, node: Node) -> str | None:
-    """An expression over parameters and constants only, with locals expanded; None if that is impossible."""
-    return written_out(facts, node, frozenset())
+def uniform_text(facts: Facts, node: Node, depth: int = 0) -> str | None:
+    """An expression over parameters and constants only, with locals that never change replaced by values.
 
-
-def written_out(facts: Facts, node: Node, free: frozenset[str], depth: int = 0) -> str | None:
-    """An expression over parameters, constants and the variables named in `free`.
-
-    Locals that never change are replaced by their values. None if the expression reads memory, calls a
-    function, names a thread or changes anything.
+    None if the expression reads memory, calls a function, names a thread or changes anything.
     """
     source = facts.source
     if depth > _DEEPEST:
@@ -46,8 +40,6 @@ def written_out(facts: Facts, node: Node, free: frozenset[str], depth: int = 0) 
         if n.type != "identifier":
             continue
         name, v = source.of(n), facts.variable(n)
-        if name in free:
-            continue
         if v is None or v.scope is None:
             if not _constant(facts, name, v):
                 return None
@@ -55,17 +47,17 @@ def written_out(facts: Facts, node: Node, free: frozenset[str], depth: int = 0) 
             if v.is_pointer or facts.assigned(v):
                 return None
         else:
-            text = _value(facts, v, free, depth)
+            text = _value(facts, v, depth)
             if text is None:
                 return None
             edits.append(Edit(n.start_byte - node.start_byte, n.end_byte - node.start_byte, text))
     return apply_edits(source.of(node), edits)
 
 
-def _value(facts: Facts, v: Variable, free: frozenset[str], depth: int) -> str | None:
+def _value(facts: Facts, v: Variable, depth: int) -> str | None:
     if v.init is None or v.is_array or v.is_pointer or v.is_shared or facts.assigned(v):
         return None
-    text = written_out(facts, v.init, free, depth + 1)
+    text = uniform_text(facts, v.init, depth + 1)
     return None if text is None else f"(({v.type_text})({text}))"
 
 
@@ -81,8 +73,3 @@ def _constant(facts: Facts, name: str, v: Variable | None) -> bool:
             if not all(_constant(facts, w, None) for w in words if not re.fullmatch(r"[uUlLfFxX]+", w)):
                 return False
     return True
-
-
-def names_in(facts: Facts, node: Node) -> set[str]:
-    """Identifiers under a node."""
-    return {facts.source.of(n) for n in find(node, "identifier")}
