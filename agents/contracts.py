@@ -224,7 +224,7 @@ StepInput = (
 
 
 def has_guides(question: StepInput) -> bool:
-    """Whether a question lists guides to read."""
+    """True if a question lists guides to read."""
     return isinstance(question, TemplaterInput) and bool(question.guides)
 
 
@@ -416,7 +416,7 @@ def reply_schema(role: AgentRole, tools: int = 0, guides: bool = False, ideas: i
 
 
 def strict_schema(role: AgentRole, ideas: int = 1) -> dict[str, Any]:
-    """The same schema as structured output requires it: every field required, no bounds."""
+    """The schema of `reply_schema` as structured output requires it: every field required, no bounds."""
     schema = _strict(reply_schema(role, ideas=ideas))
     assert isinstance(schema, dict)
     return schema

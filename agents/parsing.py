@@ -80,7 +80,7 @@ def find_object(text: str) -> dict[str, Any]:
 
 
 def too_long(text: str) -> str:
-    """What is wrong with a reply that exceeds the limit."""
+    """Complaint about a reply that exceeds the limit."""
     return f"the reply has {len(text)} characters; at most {MAX_REPLY_CHARACTERS}"
 
 

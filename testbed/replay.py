@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from agents.context import StepContext
 from agents.parsing import BadReply
-from agents.providers.step_record import NoAnswer
+from agents.providers.step_record import CannotAnswer
 from agents.replies.reply_acceptance import accept
 from agents.rules.provider import RulesProvider
 from db.engine import open_database
@@ -229,7 +229,7 @@ class _Run:
                 result = RulesProvider().answer(payload, context)
             else:
                 result = accept(step.reply, step.provider, payload, context)
-        except (BadReply, NoAnswer) as exc:
+        except (BadReply, CannotAnswer) as exc:
             self._differences.append(f"task {row.number}: {exc}")
             return recorded
         for field in ("provider", "plan", "stop", "expected_gain", "ideas", "profile", "cases", "tool_calls"):

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from agents.context import StepContext
 from agents.contracts import StepInput, has_guides, reply_schema
 from agents.parsing import BadReply
-from agents.providers.step_record import NoAnswer, Record
+from agents.providers.step_record import CannotAnswer, Record
 from agents.questions.prompting import instructions, version
 from agents.questions.role_inputs import question
 from agents.replies.reply_acceptance import accept
@@ -39,7 +39,7 @@ class Mailbox(Protocol):
 
 
 @dataclass(frozen=True)
-class Question:
+class PostedQuestion:
     """A question to be asked."""
 
     instructions: str
@@ -52,7 +52,7 @@ class Question:
 class NotYet(Exception):
     """The answer is not there yet; the step has to wait."""
 
-    def __init__(self, asked: Question) -> None:
+    def __init__(self, asked: PostedQuestion) -> None:
         super().__init__("the step waits for an answer")
         self.asked = asked
 
@@ -70,7 +70,7 @@ class ExternalProvider:
 
         Raises:
             NotYet: there is no answer yet.
-            NoAnswer: the deadline passed without an answer.
+            CannotAnswer: the deadline passed without an answer.
         """
         letter = self._mailbox.look()
         asked = ask(payload, question(payload, context))
@@ -79,18 +79,18 @@ class ExternalProvider:
         shown = json.dumps({"version": asked.version, "question": asked.question}, ensure_ascii=False)
         record = Record(model=letter.by, prompt=shown, reply=letter.reply or "")
         if letter.reply is None:
-            raise NoAnswer(f"no answer within {letter.waited_s:.0f} s", record)
+            raise CannotAnswer(f"no answer within {letter.waited_s:.0f} s", record)
         try:
             result = accept(letter.reply, self.name, payload, context)
         except BadReply as exc:
             # The reply was valid on arrival; the operator's permissions have changed since.
-            raise NoAnswer(f"the reply is no longer valid: {exc}", record) from exc
+            raise CannotAnswer(f"the reply is no longer valid: {exc}", record) from exc
         return record.on(result).model_copy(update={"latency_s": letter.waited_s})
 
 
-def ask(payload: StepPayload, asked: StepInput) -> Question:
+def ask(payload: StepPayload, asked: StepInput) -> PostedQuestion:
     """The question of a step, in the form of a request."""
-    return Question(
+    return PostedQuestion(
         instructions=instructions(payload.role, asked, DATA),
         question=asked.model_dump(mode="json"),
         wanted=reply_schema(payload.role, payload.tools, has_guides(asked), payload.ideas),

@@ -1,4 +1,4 @@
-"""What a job file leaves open, as a question to a model or to whoever answers."""
+"""Questions to a model, or to another answerer, about fields that a job file leaves open."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from agents.parsing import BadReply, parse_reply
 from agents.providers.model import Conversation, Exchange, ModelProvider
 from agents.providers.model_budget import SmallPurse
-from agents.providers.model_transport import Form, OpenAITransport
-from agents.providers.step_record import NoAnswer
+from agents.providers.model_transport import OpenAITransport, ReplyForm
+from agents.providers.step_record import CannotAnswer
 from agents.questions.prompting import Prompt, closed, opening, prompt_file
 from warpsmith.errors import InvalidInput, Unavailable
 from warpsmith.job_files.filling_contracts import FillQuestion, FillReply
@@ -70,14 +70,14 @@ def ask_model(question: FillQuestion, settings: Settings, check: Check) -> tuple
         schema=FillReply.model_json_schema(),
         accept=accepted,
         about=question.job_file,
-        form=Form.JSON,
+        form=ReplyForm.JSON,
     )
     key = settings.openai_api_key
     transport = OpenAITransport(settings.openai_base_url, key.get_secret_value() if key else "")
     provider = ModelProvider(settings, transport, SmallPurse(MOST_TOKENS, MOST_USD))
     try:
         reply, record = Conversation(provider, exchange).run()
-    except NoAnswer as exc:
+    except CannotAnswer as exc:
         raise Unavailable(f"the model gave no answer of use: {exc.reason}") from exc
     finally:
         transport.close()

@@ -13,8 +13,8 @@ from agents.context import StepContext
 from agents.contracts import has_guides, strict_schema
 from agents.parsing import MAX_REPLY_CHARACTERS, BadReply, too_long
 from agents.providers.model_budget import Cost, Price, Purse, prompt_bound
-from agents.providers.model_transport import Call, CallFailed, Completion, Form, Transport
-from agents.providers.step_record import NoAnswer, Record
+from agents.providers.model_transport import CallFailed, Completion, ModelCall, ModelTransport, ReplyForm
+from agents.providers.step_record import CannotAnswer, Record
 from agents.questions.functions import as_reply, functions
 from agents.questions.prompting import HIDDEN, Message, Prompt, prompt
 from agents.questions.role_inputs import question
@@ -29,7 +29,7 @@ MAX_WAIT_S = 30.0
 FIRST_PAUSE_S = 0.5
 Result = TypeVar("Result")
 SHOWN_CHARACTERS = 2000
-"""Of a reply that is too long, those that are kept and shown to its author again."""
+"""Characters of a reply that is too long which are kept and shown to its author again."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class ModelProvider:
     """
 
     settings: Settings
-    transport: Transport
+    transport: ModelTransport
     purse: Purse
     seconds: float = 600.0
     alive: Callable[[], bool] = lambda: True
@@ -54,7 +54,7 @@ class ModelProvider:
         """See `agents.providers.steps.Provider`.
 
         Raises:
-            NoAnswer: the budget does not allow a call, the server fails, or its replies cannot be used.
+            CannotAnswer: the budget does not allow a call, the server fails, or its replies cannot be used.
         """
         asked = question(payload, context)
         guides = has_guides(asked)
@@ -78,7 +78,7 @@ class ModelProvider:
 
 @dataclass(frozen=True)
 class Exchange(Generic[Result]):
-    """What a model is asked, and what becomes of its reply."""
+    """Question to a model, and the handling of its reply."""
 
     role: str
     first: Callable[[str, bool], Prompt]
@@ -88,7 +88,7 @@ class Exchange(Generic[Result]):
     """Result of a reply; raises `BadReply`."""
     about: str
     """Text that all questions with the same beginning share."""
-    form: Form = Form.SCHEMA
+    form: ReplyForm = ReplyForm.SCHEMA
     """The best form that the schema allows."""
     functions: Sequence[dict[str, Any]] = ()
     has_guides: bool = False
@@ -97,7 +97,7 @@ class Exchange(Generic[Result]):
 
 
 class Conversation(Generic[Result]):
-    """One question to a model, and what follows until its reply is of use."""
+    """Asks a model until its reply is of use."""
 
     def __init__(self, provider: ModelProvider, exchange: Exchange[Result]) -> None:
         self._p = provider
@@ -115,14 +115,14 @@ class Conversation(Generic[Result]):
             lacking = (
                 "no model is set" if not self._record.model else "the operator set no price for the model"
             )
-            raise NoAnswer(lacking, self._record)
+            raise CannotAnswer(lacking, self._record)
         self._price = Price(*price)
 
     def run(self) -> tuple[Result, Record]:
         """The result of the first reply that is accepted.
 
         Raises:
-            NoAnswer: see `ModelProvider.answer`.
+            CannotAnswer: see `ModelProvider.answer`.
         """
         asked = self._question()
         complaint = ""
@@ -145,14 +145,14 @@ class Conversation(Generic[Result]):
                 asked = asked.answered(text, complaint)
                 continue
             return result, self._record
-        raise NoAnswer(f"no reply was of use: {complaint}"[:2000], self._record)
+        raise CannotAnswer(f"no reply was of use: {complaint}"[:2000], self._record)
 
     def _question(self) -> Prompt:
         """The question, with earlier turns as messages if the server knows functions."""
         return self._exchange.first(self._canary, self._with_turns)
 
     def _complete(self, asked: Prompt) -> tuple[Completion, Prompt]:
-        """One reply, with retries, and the prompt that it answers: a server may know no functions."""
+        """A reply, with retries, and the prompt that it answers: a server may know no functions."""
         failures = 0
         while True:
             call = self._call(asked)
@@ -165,10 +165,10 @@ class Conversation(Generic[Result]):
                     continue
                 failures += 1
                 if not exc.again or failures > self._p.settings.openai_retries:
-                    raise NoAnswer(exc.reason, self._record) from exc
+                    raise CannotAnswer(exc.reason, self._record) from exc
                 self._pause(exc.retry_after_s, failures)
 
-    def _call(self, asked: Prompt) -> Call:
+    def _call(self, asked: Prompt) -> ModelCall:
         """The next call, as large as the budget and the time limit allow."""
         schema = self._exchange.schema
         bound = _bound(asked.messages, self._functions, self._form, schema)
@@ -182,11 +182,11 @@ class Conversation(Generic[Result]):
         most = min(room, self._p.settings.openai_max_output_tokens)
         if most < MIN_REPLY_TOKENS:
             reason = f"the budget does not cover a call: {left.tokens} tokens and {left.usd:.6g} USD are left"
-            raise NoAnswer(f"{reason}, and the prompt alone may have {bound} tokens", self._record)
+            raise CannotAnswer(f"{reason}, and the prompt alone may have {bound} tokens", self._record)
         seconds = self._ends - time.monotonic()
         if seconds <= 0 or not self._p.alive():
-            raise NoAnswer("the step's time is up", self._record)
-        return Call(
+            raise CannotAnswer("the step's time is up", self._record)
+        return ModelCall(
             model=self._record.model,
             messages=asked.messages,
             max_tokens=most,
@@ -199,12 +199,12 @@ class Conversation(Generic[Result]):
             cache_key=self._cache_key,
         )
 
-    def _paid(self, call: Call) -> Completion:
+    def _paid(self, call: ModelCall) -> Completion:
         """Make the call: its cost is reserved before and settled after it."""
         bound = _bound(call.messages, call.functions, call.form, call.schema)
         reserved = self._price.most(bound, call.max_tokens)
         if not self._p.purse.reserve(reserved):
-            raise NoAnswer("another step of this job has spent the budget", self._record)
+            raise CannotAnswer("another step of this job has spent the budget", self._record)
         self._record.calls += 1
         try:
             completion = self._p.transport.complete(call)
@@ -248,7 +248,7 @@ class Conversation(Generic[Result]):
             return True
         if self._functions:
             # Without functions the reply is one of two objects, which a strict schema cannot say.
-            self._with_turns, self._functions, self._form = False, (), Form.JSON
+            self._with_turns, self._functions, self._form = False, (), ReplyForm.JSON
             return True
         weaker = self._form.weaker
         if weaker is not None:
@@ -260,16 +260,16 @@ class Conversation(Generic[Result]):
     def _pause(self, wanted_s: float | None, failures: int) -> None:
         pause_s = wanted_s if wanted_s is not None else FIRST_PAUSE_S * 2 ** (failures - 1)
         if pause_s > min(MAX_WAIT_S, self._ends - time.monotonic()):
-            raise NoAnswer(f"the server asks to wait {pause_s:.0f} s", self._record)
+            raise CannotAnswer(f"the server asks to wait {pause_s:.0f} s", self._record)
         self._p.sleep(pause_s)
 
 
 def _bound(
-    messages: Sequence[Message], offered: Sequence[dict[str, Any]], form: Form, schema: dict[str, Any]
+    messages: Sequence[Message], offered: Sequence[dict[str, Any]], form: ReplyForm, schema: dict[str, Any]
 ) -> int:
     """Upper bound on the tokens of the prompt, with the schema or the functions that are sent."""
     sent = [json.dumps(f) for f in offered]
-    if not sent and form is Form.SCHEMA:
+    if not sent and form is ReplyForm.SCHEMA:
         sent = [json.dumps(schema)]
     called = [text for m in messages for c in m.calls for text in (c.id, c.name, c.arguments)]
     return prompt_bound([*(m.content for m in messages), *called, *sent])

@@ -28,9 +28,9 @@ class Price:
     prompt: float
     reply: float
     cached: float
-    """Of a prompt that the server had kept."""
+    """Price of a prompt that the server had kept."""
     written: float
-    """Of a prompt that the server keeps from now on."""
+    """Price of a prompt that the server keeps from now on."""
 
     def cost(self, prompt_tokens: int, reply_tokens: int, cached: int = 0, written: int = 0) -> Cost:
         """Cost of this number of tokens.
@@ -44,7 +44,7 @@ class Price:
         return Cost(prompt_tokens + reply_tokens, (usd + reply_tokens * self.reply) / 1e6)
 
     def most(self, prompt_tokens: int, reply_tokens: int) -> Cost:
-        """The same at the dearest rate of the prompt, which is what a reservation has to cover."""
+        """Cost at the dearest rate of the prompt, which a reservation has to cover."""
         usd = prompt_tokens * max(self.prompt, self.cached, self.written) + reply_tokens * self.reply
         return Cost(prompt_tokens + reply_tokens, usd / 1e6)
 

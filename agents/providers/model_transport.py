@@ -1,4 +1,4 @@
-"""One call of a model over HTTP. Reports the outcome and decides nothing."""
+"""Calls of a model over HTTP. Reports the outcome and decides nothing."""
 
 import email.utils
 import time
@@ -17,7 +17,7 @@ GRACE_S = 0.5
 """Seconds after which a call is ended that exceeded the client's own deadline."""
 
 
-class Form(Enum):
+class ReplyForm(Enum):
     """Ways of asking for the reply's form, best first."""
 
     SCHEMA = "json_schema"
@@ -25,21 +25,21 @@ class Form(Enum):
     TEXT = "text"
 
     @property
-    def weaker(self) -> "Form | None":
+    def weaker(self) -> "ReplyForm | None":
         """The next weaker form."""
-        forms = list(Form)
+        forms = list(ReplyForm)
         place = forms.index(self) + 1
         return forms[place] if place < len(forms) else None
 
 
 @dataclass(frozen=True)
-class Call:
+class ModelCall:
     """A request to a model."""
 
     model: str
     messages: Sequence[Message]
     max_tokens: int
-    form: Form
+    form: ReplyForm
     schema_name: str
     schema: dict[str, Any]
     timeout_s: float
@@ -96,10 +96,10 @@ class CallFailed(Exception):
         self.unsupported = unsupported
 
 
-class Transport(Protocol):
+class ModelTransport(Protocol):
     """Sends calls to a model."""
 
-    def complete(self, call: Call) -> Completion:
+    def complete(self, call: ModelCall) -> Completion:
         """The model's reply.
 
         Raises:
@@ -137,12 +137,12 @@ class OpenAITransport:
         return openai.OpenAI(base_url=self._base_url, api_key=key, max_retries=0, http_client=http)
 
     def close(self) -> None:
-        """See `Transport`."""
+        """See `ModelTransport`."""
         self._client.close()
         self._threads.shutdown(wait=False)
 
-    def complete(self, call: Call) -> Completion:
-        """See `Transport`.
+    def complete(self, call: ModelCall) -> Completion:
+        """See `ModelTransport`.
 
         The deadline covers the whole call. The client's own timeout covers each read only, and a server that
         sends a space now and then never exceeds that.
@@ -157,7 +157,7 @@ class OpenAITransport:
             self._threads = ThreadPoolExecutor(1, thread_name_prefix="model")
             raise _late(call) from exc
 
-    def _complete(self, call: Call) -> Completion:
+    def _complete(self, call: ModelCall) -> Completion:
         import openai
 
         try:
@@ -191,11 +191,11 @@ class OpenAITransport:
         )
 
 
-def _late(call: Call) -> CallFailed:
+def _late(call: ModelCall) -> CallFailed:
     return CallFailed(f"no reply within {call.timeout_s:g} s", again=True, lost=True)
 
 
-def _arguments(call: Call) -> dict[str, Any]:
+def _arguments(call: ModelCall) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "model": call.model,
         "messages": [m.sent() for m in call.messages],
@@ -206,10 +206,10 @@ def _arguments(call: Call) -> dict[str, Any]:
         arguments["prompt_cache_key"] = call.cache_key
     if call.functions:
         arguments["tools"] = list(call.functions)
-    elif call.form is Form.SCHEMA:
+    elif call.form is ReplyForm.SCHEMA:
         schema = {"name": call.schema_name, "schema": call.schema, "strict": True}
         arguments["response_format"] = {"type": "json_schema", "json_schema": schema}
-    elif call.form is Form.JSON:
+    elif call.form is ReplyForm.JSON:
         arguments["response_format"] = {"type": "json_object"}
     return arguments
 

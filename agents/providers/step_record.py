@@ -36,7 +36,7 @@ class Record:
         )
 
 
-class NoAnswer(Exception):
+class CannotAnswer(Exception):
     """A provider cannot answer; the rules answer in its place.
 
     Args:

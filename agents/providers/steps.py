@@ -1,5 +1,4 @@
-"""One agent step: a role is asked, a provider answers, or the rules if it cannot, and everything is
-recorded."""
+"""Runs an agent step: asks a provider, or the rules if it cannot answer, and records everything."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from agents.providers.external import ExternalProvider, Mailbox
 from agents.providers.model import ModelProvider
 from agents.providers.model_budget import Purse
 from agents.providers.model_transport import OpenAITransport
-from agents.providers.step_record import NoAnswer
+from agents.providers.step_record import CannotAnswer
 from agents.questions.role_inputs import facts
 from agents.rules.provider import RulesProvider
 from agents.rules.search_region import region
@@ -30,7 +29,7 @@ class Provider(Protocol):
 
         Raises:
             InvalidInput: the job itself makes an answer impossible.
-            NoAnswer: this provider cannot answer; the rules will.
+            CannotAnswer: this provider cannot answer; the rules will.
             NotYet: the answer is not there yet.
         """
         ...
@@ -55,7 +54,7 @@ class Panel:
             return RulesProvider().answer(payload, context)
         url, key = self.settings.openai_base_url, self.settings.openai_api_key
         if url is None:
-            raise NoAnswer("the operator has configured no model")
+            raise CannotAnswer("the operator has configured no model")
         transport = OpenAITransport(url, key.get_secret_value() if key is not None else "")
         try:
             provider = ModelProvider(self.settings, transport, self.purse, self.seconds, self.alive)
@@ -104,7 +103,7 @@ def with_fallback(
     """The answer, or that of the rules with the reason and the cost of the failed attempt."""
     try:
         return ask()
-    except NoAnswer as exc:
+    except CannotAnswer as exc:
         result = exc.record.on(RulesProvider().answer(payload, context))
         return result.model_copy(update={"fallback": f"{name}: {exc.reason}"[:4000]})
 

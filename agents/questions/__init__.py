@@ -1,1 +1,1 @@
-"""What a role is told: its inputs, guides, earlier results and the wording of the question."""
+"""Input of a role: its inputs, guides, earlier results and the wording of the question."""

@@ -27,16 +27,16 @@ class Guide(Frozen):
 
     name: str = Field(pattern=r"^[a-z_]{1,32}$")
     about: str = Field(min_length=1, max_length=120)
-    """What it is about, in one line."""
+    """Subject, in a line."""
     devices: tuple[DeviceKind, ...] = Field(min_length=1)
     backends: tuple[Backend, ...] = Field(min_length=1)
     """Back ends whose kernels it is for."""
     features: tuple[Feature, ...] = Field(min_length=1)
-    """It fits a kernel that has one of them."""
+    """Features of which a kernel must have one for the guide to fit."""
     unless: tuple[Feature, ...] = ()
-    """It fits no kernel that has one of them."""
+    """Features of which a kernel must have none for the guide to fit."""
     rank: int = Field(ge=1, le=9)
-    """Of the guides that fit, those with the lowest rank come first."""
+    """Place among the guides that fit; the lowest rank comes first."""
     sources: str = Field(min_length=1)
     """From where its facts are."""
     record: str = Field(min_length=1)
@@ -44,18 +44,18 @@ class Guide(Frozen):
     text: str
 
     def fits(self, device: DeviceKind, backend: Backend, features: frozenset[str]) -> bool:
-        """Whether it is for such a device and such a kernel."""
+        """True if the guide is for such a device and such a kernel."""
         suited = device in self.devices and backend in self.backends
         return suited and bool(features & {*self.features}) and not features & {*self.unless}
 
     @property
     def line(self) -> str:
-        """What a list of guides says of it."""
+        """Entry of the guide in a list of guides."""
         return f"{self.about} (recorded gain: {self.record})"
 
     @property
     def page(self) -> str:
-        """What its reader gets."""
+        """Text for the guide's reader."""
         return f"{self.about}\nRecorded gain: {self.record}. Sources: {self.sources}.\n\n{self.text}"
 
 

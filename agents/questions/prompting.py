@@ -20,14 +20,14 @@ HIDDEN = "[canary]"
 
 @dataclass(frozen=True)
 class Message:
-    """One message of a conversation."""
+    """A message of a conversation."""
 
     role: str
     content: str
     calls: tuple[FunctionCall, ...] = ()
     """Functions that an assistant called."""
     call_id: str = ""
-    """Of a tool's message: the call that it answers."""
+    """Call that a tool's message answers."""
 
     def sent(self) -> dict[str, Any]:
         """The message as chat completions have it."""

@@ -1,4 +1,4 @@
-"""What earlier jobs taught about a kernel, in words, and their template for a kernel that is known. Pure."""
+"""Lessons of earlier jobs about a kernel, in words, and their template for a kernel that is known. Pure."""
 
 from agents.context import StepContext
 from agents.questions.tried import gain_in_words, named
@@ -15,7 +15,7 @@ LEAST_GAIN = 1.02
 
 
 def lessons(context: StepContext) -> tuple[str, ...]:
-    """What each earlier job taught, the most similar kernel first."""
+    """Lesson of each earlier job, the most similar kernel first."""
     return tuple(_in_words(earlier) for earlier in context.earlier)
 
 
@@ -49,7 +49,7 @@ def known_template(context: StepContext) -> tuple[Template, str] | None:
 
 
 def _fits(job: Job, other: Job) -> bool:
-    """Whether a template for one job's kernel has the other's parameters."""
+    """True if a template for one job's kernel has the other's parameters."""
     return (job.parameters, job.constraints) == (other.parameters, other.constraints)
 
 

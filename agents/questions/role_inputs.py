@@ -71,7 +71,20 @@ def question(payload: StepPayload, context: StepContext) -> StepInput:
         return (
             IdeasInput(**dict(planner), ideas=payload.ideas, tried=history(context)) if several else planner
         )
-    templater = TemplaterInput(
+    templater = _templater(payload, context, planner)
+    if payload.role == "templater":
+        return templater
+    return RepairerInput(
+        **dict(templater),
+        rejected=None if context.rejected is None else _template(context.rejected),
+        failure=payload.failure[:MAX_LOG_CHARACTERS],
+        log=without_comments(context.log)[:MAX_LOG_CHARACTERS],
+    )
+
+
+def _templater(payload: StepPayload, context: StepContext, planner: PlannerInput) -> TemplaterInput:
+    job = context.job
+    return TemplaterInput(
         **dict(planner),
         plan=payload.plan,
         rules=permitted_rules(job),
@@ -92,14 +105,6 @@ def question(payload: StepPayload, context: StepContext) -> StepInput:
             for call, answer in zip(turn.calls, turn.answers, strict=True)
         ),
         guides={g.name: g.line for g in guides_for(context)} if payload.tools or context.turns else {},
-    )
-    if payload.role == "templater":
-        return templater
-    return RepairerInput(
-        **dict(templater),
-        rejected=None if context.rejected is None else _template(context.rejected),
-        failure=payload.failure[:MAX_LOG_CHARACTERS],
-        log=without_comments(context.log)[:MAX_LOG_CHARACTERS],
     )
 
 

@@ -1,4 +1,4 @@
-"""What was tried in a job and what it gave, in words. Pure."""
+"""Trials of a job and their results, in words. Pure."""
 
 from agents.context import StepContext
 from warpsmith.domain.templates.space import Configuration
@@ -30,7 +30,7 @@ def _line(tried: Tried) -> str:
 
 
 def gain_in_words(objective: float) -> str:
-    """What a best time divided by that of the user's kernel means."""
+    """Speed-up in words, from a best time divided by that of the user's kernel."""
     return f"{1 / objective:.2f}x of your kernel's speed"
 
 

@@ -1,4 +1,4 @@
-"""Whether a job's workloads leave a configuration any use."""
+"""Checks whether a job's workloads leave a configuration any use."""
 
 from agents.context import StepContext
 from warpsmith.domain.templates.space import Configuration, Constraint, allows

@@ -39,15 +39,7 @@ from warpsmith.errors import ExpressionError, InvalidInput
 from warpsmith.job_files.jobfile import parse_job
 from warpsmith.source.lexing.tokens import tokenise
 from warpsmith.source.tree.syntax_tree import entry_name
-from warpsmith.tuning.tasks import (
-    Idea,
-    Profile,
-    ProposedCase,
-    StepPayload,
-    StepResult,
-    ToolAnswer,
-    ToolCall,
-)
+from warpsmith.tuning.tasks import Idea, Profile, ProposedCase, StepPayload, StepResult, ToolAnswer, ToolCall
 
 WITH_TOOLS: tuple[AgentRole, ...] = ("templater", "repairer")
 """Roles that may use tools before they answer."""
@@ -262,9 +254,7 @@ def _by_rules(answer: TemplateReply, context: StepContext) -> tuple[Template, tu
 
 def _by_source(answer: TemplateReply, job: Job) -> Template:
     made = _as_job(answer, job)
-    words = {t.text for t in tokenise(made.kernel.text).items if t.kind == "name"}
-    directives = " ".join(t.rest for t in tokenise(made.kernel.text).items if t.kind == "directive")
-    words |= set(re.findall(r"\w+", directives))
+    words = _words(made.kernel.text)
     used = set(words)
     for step in made.kernel.steps:
         entry = entry_name(step.entry)
@@ -284,29 +274,41 @@ def _by_source(answer: TemplateReply, job: Job) -> Template:
     return Template(kernel=made.kernel, space=space, applied=applied)
 
 
+def _words(text: str) -> set[str]:
+    """Names of a source, and all words of its directives."""
+    items = tokenise(text).items
+    directives = " ".join(t.rest for t in items if t.kind == "directive")
+    return {t.text for t in items if t.kind == "name"} | set(re.findall(r"\w+", directives))
+
+
 def _as_job(answer: TemplateReply, job: Job) -> Job:
     """The job with this template in place of the user's kernel, so that its validation checks every name and
     expression."""
     data = job.model_dump(mode="json")
-    if job.kernel.launches and (answer.grid or answer.block or answer.shared_bytes.strip()):
+    if job.kernel.launches and _given_launch(answer):
         raise BadReply(
             "grid, block, shared_bytes: the launches of a sequence stay as they are; leave them empty"
         )
-    launch: dict[str, Any] = dict(data["kernel"]["launch"])
-    launch |= {"grid": list(answer.grid)} if answer.grid else {}
-    launch |= {"block": list(answer.block)} if answer.block else {}
-    launch |= {"shared_bytes": answer.shared_bytes} if answer.shared_bytes.strip() else {}
-    data["kernel"] |= {"source": answer.source, "launch": launch}
+    data["kernel"]["source"] = answer.source
+    data["kernel"]["launch"] |= _given_launch(answer)
     mine = {p.name for p in answer.parameters}
     kept = [p for p in data["parameters"] if p["name"] not in mine]
     data["parameters"] = [p.model_dump(mode="json") for p in answer.parameters] + kept
-    known = [c.expression.text for c in job.constraints]
-    more = [c.model_dump(mode="json") for c in answer.constraints if c.expression not in known]
-    data["constraints"] += more
+    known = {c.expression.text for c in job.constraints}
+    data["constraints"] += [
+        c.model_dump(mode="json") for c in answer.constraints if c.expression not in known
+    ]
     try:
         return parse_job(data)
     except InvalidInput as exc:
         raise BadReply(str(exc).replace("kernel.launch.", "").replace("kernel.", "")) from exc
+
+
+def _given_launch(answer: TemplateReply) -> dict[str, Any]:
+    """Fields of a launch that a reply fills."""
+    shared = answer.shared_bytes if answer.shared_bytes.strip() else ""
+    given = {"grid": list(answer.grid), "block": list(answer.block), "shared_bytes": shared}
+    return {name: value for name, value in given.items() if value}
 
 
 def accept_region(answer: TunerReply, payload: StepPayload, context: StepContext) -> Template:

@@ -98,7 +98,7 @@ def profile(context: StepContext) -> Profile:
 
 
 def plan_in_words(profile: Profile | None) -> str:
-    """What the next template should change, for whoever writes it: the hypotheses of the profile."""
+    """Changes for the next template, for its author: the hypotheses of the profile."""
     ideas = profile.hypotheses if profile is not None else ()
     return "; ".join(ideas) or "find what bounds it, and make tunable what that depends on"
 
@@ -123,7 +123,7 @@ def _bottleneck(known: Facts, kernel: KernelFacts) -> Bottleneck:
 
 
 def _counted(counters: Mapping[str, float]) -> Bottleneck | None:
-    """What the hardware counters show to be busy; None if nothing."""
+    """Bottleneck by the hardware counters; None if nothing is busy."""
     dram = counters.get("dram_percent")
     if dram is not None and dram >= BUSY:
         return "memory"
@@ -133,7 +133,7 @@ def _counted(counters: Mapping[str, float]) -> Bottleneck | None:
 
 
 def _by_roofline(kernel: KernelFacts) -> Bottleneck:
-    """What the distance from the roofline and the occupancy suggest."""
+    """Bottleneck by the distance from the roofline and by the occupancy."""
     shares = [w.roofline_share for w in kernel.workloads if w.roofline_share is not None]
     if not shares:
         return "unknown"

@@ -23,7 +23,7 @@ from warpsmith.domain.jobs.job import Workload
 from warpsmith.domain.jobs.launch_size import evaluated
 from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.domain.templates.outcome import Outcome
-from warpsmith.domain.templates.space import Configuration, Constraint, holds
+from warpsmith.domain.templates.space import Configuration, Constraint, Parameter, holds
 from warpsmith.domain.templates.template import Template
 from warpsmith.errors import ExpressionError
 from warpsmith.measure.occupancy import occupancy
@@ -191,12 +191,14 @@ def _excludes(
         return False
     if math.prod(len(p.values) for p in varied) * len(scopes) > MOST_LOOKS:
         return True
+    looks = ({**scope, **chosen} for chosen in _choices(varied) for scope in scopes)
+    return any(holds(relevant, look) and not holds((constraint,), look) for look in looks)
+
+
+def _choices(varied: Sequence[Parameter]) -> Iterator[Configuration]:
+    """Every combination of the values of parameters."""
     for values in itertools.product(*(p.values for p in varied)):
-        chosen: dict[str, Value] = dict(zip((p.name for p in varied), values, strict=True))
-        for scope in scopes:
-            if holds(relevant, {**scope, **chosen}) and not holds((constraint,), {**scope, **chosen}):
-                return True
-    return False
+        yield dict(zip((p.name for p in varied), values, strict=True))
 
 
 def _inherited(draft: Template, context: StepContext) -> Configuration | None:
@@ -221,29 +223,23 @@ def _filling(
     """
     assert context.baseline is not None
     device, launch = context.baseline.device, draft.kernel.launch
-    names = frozenset().union(*(e.names for e in (*launch.grid, *launch.block)))
-    varied = [p for p in draft.space.parameters if p.name in names]
+    extents = (*launch.grid, *launch.block)
+    varied = [p for p in draft.space.parameters if any(p.name in e.names for e in extents)]
     if not varied or math.prod(len(p.values) for p in varied) > MOST_LOOKS // 4:
         return None
     workload = max(context.job.workloads, key=lambda w: w.weight)
     usual = draft.warm_starts[0] if draft.warm_starts else draft.space.defaults
-    best: tuple[tuple[float, ...], Configuration] | None = None
-    for values in itertools.product(*(p.values for p in varied)):
-        chosen = usual | dict(zip((p.name for p in varied), values, strict=True))
+    ranked: list[tuple[tuple[float, ...], Configuration]] = []
+    for chosen in (usual | choice for choice in _choices(varied)):
         scope = {**device.scope(), **workload.scope(), **chosen}
-        if not holds(constraints, scope):
-            continue
-        filled = _filled(draft.kernel, context.baseline, scope)
-        if filled is None:
-            continue
-        rank = (*filled, -sum(chosen[n] != usual[n] for n in usual))
-        if best is None or rank > best[0]:
-            best = rank, chosen
-    return None if best is None else best[1]
+        filled = _filled(draft.kernel, context.baseline, scope) if holds(constraints, scope) else None
+        if filled is not None:
+            ranked.append(((*filled, -sum(chosen[n] != usual[n] for n in usual)), chosen))
+    return max(ranked, key=lambda pair: pair[0])[1] if ranked else None
 
 
 def _filled(kernel: Kernel, baseline: BaselineResult, scope: Mapping[str, Value]) -> tuple[float, ...] | None:
-    """How well a launch fills the device; a larger tuple is better. None if it cannot be launched."""
+    """Fill of the device by a launch; a larger tuple is better. None if it cannot be launched."""
     device, launch = baseline.device, kernel.launch
     try:
         threads = math.prod(e.integer(scope) for e in launch.block)

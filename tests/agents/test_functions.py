@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from agents.context import StepContext
-from agents.providers.step_record import NoAnswer
+from agents.providers.step_record import CannotAnswer
 from agents.questions.functions import FunctionCall, as_reply, functions, of_turn
 from agents.replies.reply_acceptance import accept
 from tests.agents.conftest import Make
@@ -124,7 +124,7 @@ def test_a_call_that_makes_no_sense_goes_back_with_the_reason(
 
 
 def test_nonsense_without_end_is_given_up(provider: Make, context: StepContext) -> None:
-    with model_server(in_order(Reply(calls=[("run_shell", "{}")]))) as server, pytest.raises(NoAnswer):
+    with model_server(in_order(Reply(calls=[("run_shell", "{}")]))) as server, pytest.raises(CannotAnswer):
         provider(server.url).answer(PAYLOAD, context)
 
 
@@ -168,6 +168,6 @@ def test_the_dearest_rate_is_set_aside(provider: Make, context: StepContext) -> 
     """A call whose prompt may all be written must fit at that price."""
     with model_server(in_order(Reply(as_text(template())))) as server:
         dear = provider(server.url, usd=0.01, openai_prices="m=0/0/0/1000")
-        with pytest.raises(NoAnswer, match="the budget does not cover a call"):
+        with pytest.raises(CannotAnswer, match="the budget does not cover a call"):
             dear.answer(StepPayload(role="templater", round=1), context)
     assert server.calls == 0

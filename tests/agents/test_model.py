@@ -11,7 +11,7 @@ import pytest
 
 from agents.context import StepContext
 from agents.providers.model import ModelProvider
-from agents.providers.step_record import NoAnswer
+from agents.providers.step_record import CannotAnswer
 from agents.providers.steps import with_fallback
 from agents.questions.prompting import HIDDEN
 from testbed.deadlines import stretched
@@ -352,7 +352,7 @@ def test_a_model_for_one_role(provider: Make, context: StepContext) -> None:
 def test_without_a_server_there_is_no_answer(
     payload: StepPayload, context: StepContext, provider: Make
 ) -> None:
-    with pytest.raises(NoAnswer, match="no model"):
+    with pytest.raises(CannotAnswer, match="no model"):
         provider("http://127.0.0.1:9/v1", openai_model="").answer(payload, context)
 
 
@@ -392,7 +392,7 @@ def test_a_redirect_does_not_take_the_kernel_elsewhere(
     with model_server(lambda _body, _number: GOOD) as elsewhere:
         there = f"{elsewhere.url}/chat/completions"
         with model_server(lambda _body, _number: Turn(status=status, headers={"Location": there})) as server:
-            with pytest.raises(NoAnswer, match=f"HTTP {status}"):
+            with pytest.raises(CannotAnswer, match=f"HTTP {status}"):
                 provider(server.url).answer(payload, context)
             assert server.calls == 1
         assert elsewhere.calls == 0

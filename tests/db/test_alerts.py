@@ -16,7 +16,7 @@ RULES: list[dict[str, Any]] = [
     for group in yaml.safe_load((ROOT / "docs/prometheus-rules.yml").read_text())["groups"]
     for rule in group["rules"]
 ]
-SERVED = set(re.findall(r'"(warpsmith_\w+)"', (ROOT / "db" / "metrics.py").read_text()))
+SERVED = set(re.findall(r'"(warpsmith_\w+)"', (ROOT / "db" / "views" / "metrics.py").read_text()))
 LABELS = {"queue", "cause", "outcome"}
 
 

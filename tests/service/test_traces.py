@@ -99,7 +99,7 @@ def test_all_that_is_done_for_a_job_is_in_its_trace(collector: Collector, tmp_pa
 @pytest.mark.parametrize("endpoint", ["", "http://127.0.0.1:9"])
 def test_only_who_names_a_collector_pays_for_it(endpoint: str) -> None:
     program = (
-        "import sys; from warpsmith import tracing; tracing.configure('x')\n"
+        "import sys; from warpsmith.system import tracing; tracing.configure('x')\n"
         "with tracing.job_span('baseline', 'job', attempt=1) as span:\n"
         "    print('opentelemetry.sdk.trace' in sys.modules, span.is_recording())"
     )

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from agents.context import StepContext
-from agents.providers.external import NotYet, Question
+from agents.providers.external import NotYet, PostedQuestion
 from agents.providers.model_budget import Cost
 from agents.providers.steps import Panel, run_step
 from db.engine import now
@@ -63,7 +63,9 @@ def _earlier(context: Context, session: Session, job_id: str, payload: StepPaylo
     return earlier_lessons(session, job_id, payload, settings.shares_lessons) if settings.remembers else ()
 
 
-def _deferred(context: Context, row: TaskRow, payload: StepPayload, question: Question) -> Deferred:
+def _deferred(
+    context: Context, row: TaskRow, payload: StepPayload, question: PostedQuestion
+) -> Deferred:
     with context.database.read() as session:
         until = now(session) + timedelta(seconds=context.settings.agent_external_timeout_s)
     return Deferred(until, lambda session: _post(session, row, payload, question, until))
@@ -76,7 +78,7 @@ def _record(session: Session, row: TaskRow, payload: StepPayload, result: StepRe
 
 
 def _post(
-    session: Session, row: TaskRow, payload: StepPayload, asked: Question, until: datetime
+    session: Session, row: TaskRow, payload: StepPayload, asked: PostedQuestion, until: datetime
 ) -> datetime | None:
     """Make the request if there is none; until when to wait, None if the answer has just come."""
     requests = AgentRequestRepository(session)

@@ -9,7 +9,7 @@ import pytest
 from tests.cuda_on_cpu import results
 from tests.nvrtc_compile import compile_cuda
 from tests.unit.rewrite.test_production_style import job_of, reason, report
-from warpsmith.extensions.rules.analysis.calls.callees import Effect, assembly_effect, known
+from warpsmith.extensions.rules.analysis.calls.callees import CallEffect, assembly_effect, known
 from warpsmith.extensions.rules.templater import make_template
 
 ELEMENT = """
@@ -148,37 +148,37 @@ extern "C" __global__ void k(const float* x, float* y, int n, int rows) {
 @pytest.mark.parametrize(
     ("text", "effect"),
     [
-        ('asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f))', Effect.VALUE),
-        ('asm("{ .reg .b32 t; mov.b32 t, %0; }" : : "r"(r))', Effect.VALUE),
-        ('asm volatile("griddepcontrol.launch_dependents;")', Effect.HINT),
-        ('asm volatile("mov.b32 %0, %1; griddepcontrol.wait;" : "=r"(r) : "r"(s))', Effect.WAITS),
-        ('asm volatile("ld.global.f32 %0, [%1];" : "=f"(f) : "l"(p))', Effect.OUTSIDE),
-        ('asm volatile("" : : : "memory")', Effect.OUTSIDE),
+        ('asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f))', CallEffect.VALUE),
+        ('asm("{ .reg .b32 t; mov.b32 t, %0; }" : : "r"(r))', CallEffect.VALUE),
+        ('asm volatile("griddepcontrol.launch_dependents;")', CallEffect.HINT),
+        ('asm volatile("mov.b32 %0, %1; griddepcontrol.wait;" : "=r"(r) : "r"(s))', CallEffect.WAITS),
+        ('asm volatile("ld.global.f32 %0, [%1];" : "=f"(f) : "l"(p))', CallEffect.OUTSIDE),
+        ('asm volatile("" : : : "memory")', CallEffect.OUTSIDE),
     ],
 )
-def test_assembly_permits_what_all_of_its_instructions_permit(text: str, effect: Effect) -> None:
+def test_assembly_permits_what_all_of_its_instructions_permit(text: str, effect: CallEffect) -> None:
     assert assembly_effect(text) is effect
 
 
 @pytest.mark.parametrize(
     ("name", "effect"),
     [
-        ("expf", Effect.VALUE),
-        ("__float22half2_rn", Effect.VALUE),
-        ("__nv_fp8_e4m3", Effect.VALUE),
+        ("expf", CallEffect.VALUE),
+        ("__float22half2_rn", CallEffect.VALUE),
+        ("__nv_fp8_e4m3", CallEffect.VALUE),
         ("__nv_atomic_add", None),
-        ("__syncwarp", Effect.COLLECTIVE),
-        ("work_group_barrier", Effect.COLLECTIVE),
-        ("this_thread_block", Effect.COLLECTIVE),
-        ("atomicAdd", Effect.OUTSIDE),
-        ("cudaGridDependencySynchronize", Effect.WAITS),
-        ("cudaTriggerProgrammaticLaunchCompletion", Effect.HINT),
+        ("__syncwarp", CallEffect.COLLECTIVE),
+        ("work_group_barrier", CallEffect.COLLECTIVE),
+        ("this_thread_block", CallEffect.COLLECTIVE),
+        ("atomicAdd", CallEffect.OUTSIDE),
+        ("cudaGridDependencySynchronize", CallEffect.WAITS),
+        ("cudaTriggerProgrammaticLaunchCompletion", CallEffect.HINT),
         ("expose", None),
-        ("assert", Effect.VALUE),
-        ("infinity", Effect.VALUE),
+        ("assert", CallEffect.VALUE),
+        ("infinity", CallEffect.VALUE),
     ],
 )
-def test_the_table_knows_names_as_a_whole(name: str, effect: Effect | None) -> None:
+def test_the_table_knows_names_as_a_whole(name: str, effect: CallEffect | None) -> None:
     callee = known(name)
     assert (None if callee is None else callee.effect) is effect
 

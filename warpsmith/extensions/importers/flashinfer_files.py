@@ -7,7 +7,7 @@ from pathlib import Path
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.importers.flashinfer_bench import (
     Bench,
-    Definition,
+    OperatorDefinition,
     Solution,
     known_job,
     read_json,
@@ -32,7 +32,7 @@ def opened(files: Sequence[Path], sources: Sequence[Path], target: Path, wanted:
     """Shapes and workloads of a definition and its traces, and the source of a solution if none is given."""
     data = [(p, read_json(p)) for p in files if p.suffix == ".json"]
     traces = [p for p in files if p.suffix == ".jsonl"]
-    definitions = [(p, d) for p, d in data if isinstance(d, Definition)]
+    definitions = [(p, d) for p, d in data if isinstance(d, OperatorDefinition)]
     solutions = [d for _, d in data if isinstance(d, Solution)]
     if len(definitions) > 1 or len(solutions) > 1:
         raise InvalidInput("source", "give one definition and one solution of FlashInfer-Bench")

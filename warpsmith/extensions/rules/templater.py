@@ -8,12 +8,7 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.jobs.rewriter import TemplateReport
 from warpsmith.domain.kernels.kernel import MAX_SOURCE_BYTES, Kernel
-from warpsmith.domain.templates.declined_rule import (
-    EVERY_RULE,
-    DeclineCode,
-    DeclinedRule,
-    not_permitted,
-)
+from warpsmith.domain.templates.declined_rule import EVERY_RULE, DeclineCode, DeclinedRule, not_permitted
 from warpsmith.domain.templates.space import Space
 from warpsmith.domain.templates.template import Template
 from warpsmith.extensions.rules.analysis.kernel_traits import traits_of
@@ -229,7 +224,7 @@ def _applied(
 
 
 def _attempted(draft: Draft, rule: Rule, others: Sequence[str]) -> Draft | Declined:
-    """What a rule makes of a draft. A rule that cannot read the source, or would take too long, declines."""
+    """The draft after a rule. A rule that cannot read the source, or would take too long, declines."""
     try:
         result = rule.apply(draft)
         if others and isinstance(result, Draft):
@@ -243,13 +238,13 @@ def _attempted(draft: Draft, rule: Rule, others: Sequence[str]) -> Draft | Decli
 
 
 def _why_shared(before: str, draft: Draft, others: Sequence[str]) -> str:
-    """Why a rewrite of one launch may not stay beside the other launches; empty if it may."""
+    """The reason why a rewrite of one launch may not stay beside the other launches; empty if it may."""
     changed = disturbed(before, draft.kernel.text, draft.kernel.backend, draft.library, others)
     return f"it would change what {changed}, another launch of the sequence, runs" if changed else ""
 
 
 def _beforehand(kernel: Kernel, rule: Rule) -> Declined | None:
-    """Why a kernel's form alone rules a rule out; None if it does not."""
+    """The answer for a rule that a kernel's form alone rules out; None for any other."""
     joined = kernel.launch.joins_blocks or "__cluster_dims__" in kernel.text
     if joined and not rule.keeps_places:
         words = "the launch joins blocks (cluster, cooperative), whose number and places must stay"

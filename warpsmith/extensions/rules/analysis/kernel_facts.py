@@ -39,6 +39,11 @@ class Access:
     index: Node | None
     """The index of `p[index]`; None for `*p` or a whole pointer passed to a function."""
 
+    @property
+    def places(self) -> tuple[Node, ...]:
+        """The pointer, and the index if there is one."""
+        return (self.pointer,) if self.index is None else (self.pointer, self.index)
+
     def where(self, source: Source) -> str:
         """Pointer and index as text: equal texts in one scope are equal addresses."""
         index = "" if self.index is None else source.of(self.index)
@@ -93,9 +98,11 @@ class Facts(UnsafeCalls):
     def _root_at(self, v: Variable, at: Node, depth: int) -> Variable | None:
         """The buffer to which a pointer points at `at`, if only statements without a condition set it, each
         to another buffer: so accesses with the same text and the same buffer have the same address."""
-        if v.is_parameter and not v.is_reference:
+        if v.is_reference:
+            return None
+        if v.is_parameter:
             return v if self._moved_first(v) else None
-        values = None if v.is_reference else self._set_straight(v)
+        values = self._set_straight(v)
         if values is None or any(contains(s, at) for s, _ in values):
             return None
         if v.init is not None:

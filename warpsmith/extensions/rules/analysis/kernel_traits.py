@@ -8,11 +8,7 @@ from tree_sitter import Node
 
 from warpsmith.extensions.rules.analysis.indices.index_parts import IndexParts, parts_of
 from warpsmith.extensions.rules.analysis.kernel_facts import Access, Facts
-from warpsmith.extensions.rules.analysis.loops.strided_loops import (
-    carried,
-    is_reduction,
-    team_loops,
-)
+from warpsmith.extensions.rules.analysis.loops.strided_loops import carried, is_reduction, team_loops
 from warpsmith.extensions.rules.analysis.operations import operands, operator
 from warpsmith.source.tree.syntax_tree import LOOPS, Variable, ancestors, find, walk
 
@@ -33,7 +29,7 @@ class Trait(StrEnum):
     GATHER = "gather"
     """A place in memory depends on a value read from memory."""
     TRANSPOSE = "transpose"
-    """What is contiguous where it is read has a stride where it is written, and the other way round."""
+    """Neighbours where memory is read have a stride where it is written, and the other way round."""
     STENCIL = "stencil"
     """An array is read at several fixed distances, before and behind a place."""
     PRODUCT = "product"
@@ -45,21 +41,22 @@ def traits_of(facts: Facts) -> frozenset[Trait]:
     bodies = [b for f in facts.source.reachable if (b := f.child_by_field_name("body")) is not None]
     accesses = [a for body in bodies for a in facts.accesses(body)]
     assignments = [n for body in bodies for n in find(body, "assignment_expression")]
-    joined = {_joined(facts, node) for node in assignments} - {""}
+    loops = [n for body in bodies for n in find(body, "for_statement")]
+    joined = {_joined(facts, node) for node in assignments}
     tests = {
-        Trait.ROW: any(
-            _is_shared_loop(facts, loop) for body in bodies for loop in find(body, "for_statement")
-        ),
-        Trait.REDUCTION: bool(joined) or _reduces(facts, bodies),
+        Trait.ROW: any(_is_shared_loop(facts, loop) for loop in loops),
+        Trait.REDUCTION: any(joined) or _reduces(facts, bodies),
         Trait.GATHER: any(_gathers(facts, a) for a in accesses),
         Trait.TRANSPOSE: _transposes(facts, accesses),
-        Trait.STENCIL: _reads_around(
-            facts, [a for a in accesses if a.root is not None and a.root.name not in joined]
-        ),
-        Trait.PRODUCT: bool(_MATRIX_UNIT.search(facts.source.text))
-        or any(_is_product(facts, node) for node in assignments),
+        Trait.STENCIL: _reads_around(facts, accesses, joined),
+        Trait.PRODUCT: _multiplies(facts, assignments),
     }
     return frozenset(trait for trait, holds in tests.items() if holds)
+
+
+def _multiplies(facts: Facts, assignments: list[Node]) -> bool:
+    in_unit = _MATRIX_UNIT.search(facts.source.text) is not None
+    return in_unit or any(_is_product(facts, node) for node in assignments)
 
 
 def _is_shared_loop(facts: Facts, loop: Node) -> bool:
@@ -127,11 +124,15 @@ def _are_turned(read: IndexParts, written: IndexParts) -> bool:
     return bool(there - read.near) and bool(back - written.near)
 
 
-def _reads_around(facts: Facts, accesses: list[Access]) -> bool:
-    """True if some array is read at three places or more, one of them before and one behind another."""
+def _reads_around(facts: Facts, accesses: list[Access], joined: set[str]) -> bool:
+    """True if some array is read at three places or more, one of them before and one behind another.
+
+    Args:
+        joined: arrays of the block whose elements are joined; they do not count.
+    """
     by_array: dict[str, dict[str, Access]] = {}
     for a in accesses:
-        if a.reads and a.index is not None and a.root is not None:
+        if a.reads and a.index is not None and a.root is not None and a.root.name not in joined:
             places = by_array.setdefault(a.root.name, {})
             places.setdefault(re.sub(r"\s+", "", facts.source.of(a.node)), a)
     return any(
@@ -171,7 +172,7 @@ def _with_locals(facts: Facts, node: Node, steps: int = _MOST_STEPS) -> Iterator
 
 
 def _values(facts: Facts, v: Variable) -> Iterator[Node]:
-    """What a local is set to."""
+    """Values that a local is set to."""
     if v.init is not None:
         yield v.init
     for place in facts.assigned(v):

@@ -7,12 +7,7 @@ from functools import cached_property
 from tree_sitter import Node
 
 from warpsmith.extensions.rules.analysis.indices.common_to_elements import Sharing, header
-from warpsmith.extensions.rules.analysis.indices.index_bounds import (
-    GuardedBody,
-    guarded,
-    statements,
-    touches,
-)
+from warpsmith.extensions.rules.analysis.indices.index_bounds import GuardedBody, guarded, statements, touches
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
 from warpsmith.extensions.rules.analysis.threads.thread_indices import ThreadAxis
 from warpsmith.source.tree.syntax_tree import (
@@ -96,16 +91,17 @@ class _Lockstep:
 
     def _check_pieces(self, pieces: tuple[_Piece, ...]) -> None:
         """Raises `_CannotError` if the pieces are not the same for all elements, or gain nothing."""
-        jumps = any(
-            a.type in LOOPS and contains(self.source.body, a) for r in self.returns for a in ancestors(r)
-        )
-        if self.returns and (jumps or len(pieces) > 1 or self.sharing.loops):
+        if self.returns and (self._jumps() or len(pieces) > 1 or self.sharing.loops):
             raise _CannotError
         shared = {v for n in self.sharing.loops for p in header(n) for v in self.sharing.assigned_in(p)}
-        if not self._straights(pieces) or not all(self.sharing.counts(v) for v in shared):
+        gains = self.sharing.loops or any(a.near for a in self.axes)
+        if not (gains and self._straights(pieces) and all(self.sharing.counts(v) for v in shared)):
             raise _CannotError
-        if not self.sharing.loops and not any(a.near for a in self.axes):
-            raise _CannotError
+
+    def _jumps(self) -> bool:
+        """True if a return would leave a loop of the kernel."""
+        around = (a for r in self.returns for a in ancestors(r) if contains(self.source.body, a))
+        return any(a.type in LOOPS for a in around)
 
     def _test_of_guards(self) -> str:
         """Code that clears `FULL` unless every element passes the kernel's checks; empty without checks."""
@@ -151,14 +147,11 @@ class _Lockstep:
         """Declarations at the top level of a piece."""
         return [(n, s) for s in self._straights(self.pieces) for n in s.nodes if n.type == "declaration"]
 
-    def _declared(self, node: Node) -> list[Variable]:
-        return [v for v in self.source.variables if v.declaration == node]
-
     def _stays(self, node: Node, piece: _Straight) -> bool:
         """True if the declared variables are used in their own piece only."""
         return all(
             any(contains(s, use) for s in piece.nodes)
-            for v in self._declared(node)
+            for v in self.facts.declared_by(node)
             for use in self.sharing.uses(v)
         )
 
@@ -167,7 +160,7 @@ class _Lockstep:
         """Declarations whose variables need a copy per element, or one copy for all of them."""
         found = {}
         for node, piece in self._top:
-            declared = self._declared(node)
+            declared = self.facts.declared_by(node)
             if self._stays(node, piece) or all(v in self.sharing.pure for v in declared):
                 continue
             for v in declared:
@@ -232,7 +225,7 @@ class _Lockstep:
         headers = [header(n) for n in self.sharing.loops]
         needed = self._needed([n for h in headers for n in h])
         for node, _ in self._top:
-            declared = self._declared(node)
+            declared = self.facts.declared_by(node)
             if node not in needed or node in self.spread or self.sharing.enclosing(declared[0]):
                 continue
             if all(v.init is not None and self.sharing.same(v.init, set()) for v in declared):
@@ -282,7 +275,7 @@ class _Lockstep:
 
     def _distinct(self, nodes: list[Node]) -> None:
         """Check that names are distinct, since declarations of several scopes end up in one."""
-        names = [v.name for n in nodes for v in self._declared(n)]
+        names = [v.name for n in nodes for v in self.facts.declared_by(n)]
         if len(names) != len(set(names)):
             raise _CannotError
 

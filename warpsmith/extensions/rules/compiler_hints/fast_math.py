@@ -44,7 +44,7 @@ class FastMath(Rule):
             return Declined(
                 DeclineCode.RELIED_ON, f"{strict} is compared with a relative tolerance below {LOOSE}"
             )
-        found = _Found()
+        found = _FastForms()
         for function in draft.source.reachable:
             found.look(draft, function)
         edits = list(found.edits)
@@ -70,8 +70,8 @@ class FastMath(Rule):
         return replace(made, variants=variants)
 
 
-class _Found:
-    """What has a fast form."""
+class _FastForms:
+    """Calls and divisions that have a fast form."""
 
     def __init__(self) -> None:
         self.edits: list[Edit] = []
@@ -92,7 +92,7 @@ class _Found:
         return edits
 
 
-def _in_variant(draft: Draft, variant: Variant, found: _Found) -> Variant:
+def _in_variant(draft: Draft, variant: Variant, found: _FastForms) -> Variant:
     """Another body of the kernel with the same replacements, so that the parameter has a part in it."""
     start, end = draft.source.body.start_byte + 1, draft.source.body.end_byte - 1
     # On a line of its own, or a body that begins with a directive would get one, and other places with it.
@@ -103,7 +103,7 @@ def _in_variant(draft: Draft, variant: Variant, found: _Found) -> Variant:
 
 
 def _is_strict(draft: Draft, a: Argument) -> bool:
-    """Whether an argument is a result that leaves no room for fast functions."""
+    """True for a result whose tolerance leaves no room for fast functions."""
     short = a.dtype.size_bytes <= 2
     exact = draft.job.tolerance(a.name, a.dtype).rtol < LOOSE
     return a.is_mutated and a.dtype.is_float and exact and not short
@@ -214,7 +214,7 @@ class _Floats:
         if name in _GIVES_FLOAT or name in ("float", "static_cast<float>"):
             return "float"
         table = {"WS_" + n.upper() for n in (*_CUDA, *_OPENCL)}
-        if source.backend.value == "opencl" and (name in (*_OPENCL, "fmax", "fmin", "fabs") or name in table):
+        if self.facts.is_opencl and (name in (*_OPENCL, "fmax", "fmin", "fabs") or name in table):
             kinds_of = {self._kind(a) for a in source.arguments(node)}
             return "float" if kinds_of == {"float"} else None
         return None

@@ -14,14 +14,7 @@ from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.domain.templates.space import Parameter
 from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.source.declarations.type_words import element_type
-from warpsmith.source.tree.syntax_tree import (
-    Edit,
-    Source,
-    Variable,
-    find,
-    plain,
-    template_parameter_name,
-)
+from warpsmith.source.tree.syntax_tree import Edit, Source, Variable, find, plain, template_parameter_name
 
 PARAMETER = "WS_FIXED"
 BODY = "ws_body"
@@ -85,10 +78,7 @@ class FixedScalars(Rule):
             f"{{\n#if {PARAMETER}\n{calls}#endif\n  {BODY}{head.template_names}({', '.join(head.names)});\n}}"
         )
         start, end = head.start, source.body
-        edits = [
-            Edit(start, start, f"{body} {source.of(end)}\n"),
-            Edit(end.start_byte, end.end_byte, text),
-        ]
+        edits = [Edit(start, start, f"{body} {source.of(end)}\n"), Edit(end.start_byte, end.end_byte, text)]
         parameter = Parameter(
             name=PARAMETER,
             values=(0, 1),
@@ -101,7 +91,7 @@ class FixedScalars(Rule):
 
 @dataclass(frozen=True)
 class _Head:
-    """What a definition says before its body."""
+    """Parts of a definition before its body."""
 
     start: int
     """First byte of the definition, its template parameters included."""
@@ -171,7 +161,7 @@ def _template(source: Source, kernel: Node) -> tuple[int, str, str] | Declined:
 
 
 def _first_byte(source: Source, kernel: Node) -> int:
-    """Where the definition begins; words that the tree does not have, such as `__kernel`, stand before it."""
+    """First byte of the definition, with words before it that the tree does not have, such as `__kernel`."""
     linked = kernel.parent is not None and kernel.parent.type == "linkage_specification"
     node = kernel.parent if linked and kernel.parent is not None else kernel
     before = _no_comment_before(node)
@@ -235,7 +225,7 @@ def _float(value: float) -> str:
 
 
 def _divides(source: Source) -> bool:
-    """Whether an integer is divided by a value that the host passes, which a constant would save."""
+    """True if an integer is divided by a value that the host passes, which a constant would save."""
     for function in source.reachable:
         for n in find(function, "binary_expression"):
             if any(plain(c) in ("/", "%") for c in n.children) and _divides_by_argument(source, n):
@@ -260,7 +250,7 @@ def _is_integer(v: Variable) -> bool:
 
 
 def _has_local_memory(source: Source) -> bool:
-    """Whether the kernel's body declares local memory."""
+    """True if the kernel's body declares local memory."""
     kernel = source.kernel
     declared = (v.declaration for v in source.variables if v.is_shared and not v.is_parameter)
     return any(kernel.start_byte <= d.start_byte < kernel.end_byte for d in declared)

@@ -2,6 +2,8 @@
 
 import re
 
+from tree_sitter import Node
+
 from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.extensions.rules.analysis.calls.callees import synchronises
 from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule
@@ -31,14 +33,9 @@ class Restrict(Rule):
         word = "restrict" if draft.is_opencl else "__restrict__"
         named = _type_is_relied_on(source)
         edits, names = [], []
-        for v in parameters:
-            if v.name in handed:
-                continue
-            pointers = find(v.declarator, "pointer_declarator")
-            if len(pointers) != 1 or pointers[0] != v.declarator:
-                continue
-            star = v.declarator.child(0)
-            if star is None or "restrict" in source.of(v.declarator):
+        for v in (v for v in parameters if v.name not in handed):
+            star = _star(source, v)
+            if star is None:
                 continue
             edits.append(Edit(star.end_byte, star.end_byte, f" {word}"))
             names.append(v.name)
@@ -54,6 +51,12 @@ class Restrict(Rule):
         return draft.changed(Change(self.name, ", ".join(names), edits=edits))
 
 
+def _star(source: Source, v: Variable) -> Node | None:
+    """The `*` of a plain pointer that is not restrict yet; None for any other parameter."""
+    is_plain = find(v.declarator, "pointer_declarator") == [v.declarator]
+    return None if not is_plain or "restrict" in source.of(v.declarator) else v.declarator.child(0)
+
+
 def _handed(facts: Facts) -> set[str]:
     """Buffers through which threads may communicate: both written and read in a kernel that synchronises.
 
@@ -65,11 +68,8 @@ def _handed(facts: Facts) -> set[str]:
     accesses = list(facts.accesses(source.body))
     if any(a.root is None and a.writes for a in accesses):
         return {v.name for v in source.variables if not v.is_const}
-    read, written = (
-        {a.root.name for a in found if a.root is not None}
-        for found in ([a for a in accesses if a.reads], [a for a in accesses if a.writes])
-    )
-    return read & written
+    known = [(a, a.root.name) for a in accesses if a.root is not None]
+    return {name for a, name in known if a.reads} & {name for a, name in known if a.writes}
 
 
 def _type_is_relied_on(source: Source) -> bool:
@@ -98,7 +98,7 @@ def _only_read(facts: Facts, v: Variable) -> bool:
         for a in facts.accesses(facts.source.body)
         if a.root == v and a.reads and not a.writes and a.node.type == "subscript_expression"
     }
-    found = [n for n in find(facts.source.body, "identifier") if facts.variable(n) == v]
+    found = facts.names_of(v, facts.source.body)
     assigned = {
         n.start_byte
         for c in find(facts.source.body, "call_expression")

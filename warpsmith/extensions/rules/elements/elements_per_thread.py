@@ -41,30 +41,37 @@ class ElementsPerThread(Rule):
         if obstacle is not None:
             return obstacle
         taken = draft.names() | set(re.findall(r"\b(?:WS_\w+|ws_\w+)", draft.kernel.text))
-        for name in (name for axis in found for name in (axis.parameter, axis.near, axis.macro)):
-            if name in taken:
-                return Declined(DeclineCode.NAME_TAKEN, f"the name {name} is taken")
-        launch, checks = draft.kernel.launch, guarded(facts)
-        grid, constraints = list(launch.grid), []
-        for axis in found:
-            last = None if axis.reads_size else bound(facts, draft.kernel, checks, axis.name)
-            grid[axis.number] = Expression(f"ceil_div({grid[axis.number].text}, {axis.parameter})")
-            constraints += beyond(draft.job, launch, axis.number, axis.parameter, last)
-        if len(found) > 1:
-            product = " * ".join(a.parameter for a in found)
-            constraints.append(limit(f"{product} <= {MOST}", "elements of a thread"))
-        constraints += [c for a in found for c in _sensible(a)]
-        return draft.changed(
-            Change(
-                self.name,
-                f"along {', '.join(a.name for a in found)}",
-                edits=_edits(facts, found),
-                prologue="".join(a.definition() for a in found),
-                launch=launch.model_copy(update={"grid": tuple(grid)}),
-                parameters=tuple(p for a in found for p in _parameters(a)),
-                constraints=tuple(constraints),
-            )
+        names = (name for axis in found for name in (axis.parameter, axis.near, axis.macro))
+        name = next((name for name in names if name in taken), None)
+        if name is not None:
+            return Declined(DeclineCode.NAME_TAKEN, f"the name {name} is taken")
+        return _spread(draft, found)
+
+
+def _spread(draft: Draft, found: list[ThreadAxis]) -> Draft:
+    """The draft whose threads have several elements along axes."""
+    facts = draft.facts
+    launch, checks = draft.kernel.launch, guarded(facts)
+    grid, constraints = list(launch.grid), []
+    for axis in found:
+        last = None if axis.reads_size else bound(facts, draft.kernel, checks, axis.name)
+        grid[axis.number] = Expression(f"ceil_div({grid[axis.number].text}, {axis.parameter})")
+        constraints += beyond(draft.job, launch, axis.number, axis.parameter, last)
+    if len(found) > 1:
+        product = " * ".join(a.parameter for a in found)
+        constraints.append(limit(f"{product} <= {MOST}", "elements of a thread"))
+    constraints += [c for a in found for c in _sensible(a)]
+    return draft.changed(
+        Change(
+            ElementsPerThread.name,
+            f"along {', '.join(a.name for a in found)}",
+            edits=_edits(facts, found),
+            prologue="".join(a.definition() for a in found),
+            launch=launch.model_copy(update={"grid": tuple(grid)}),
+            parameters=tuple(p for a in found for p in _parameters(a)),
+            constraints=tuple(constraints),
         )
+    )
 
 
 def _parameters(axis: ThreadAxis) -> list[Parameter]:

@@ -10,11 +10,7 @@ from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule
 from warpsmith.extensions.rules.analysis.indices.index_bounds import statements
 from warpsmith.extensions.rules.analysis.kernel_facts import Access, Facts
-from warpsmith.extensions.rules.analysis.loops.counted_loops import (
-    CountedLoop,
-    counted,
-    ends_early,
-)
+from warpsmith.extensions.rules.analysis.loops.counted_loops import CountedLoop, counted, ends_early
 from warpsmith.extensions.rules.analysis.operations import operator
 from warpsmith.source.tree.syntax_tree import Edit, Variable, ancestors, find
 
@@ -195,12 +191,15 @@ def _touched(facts: Facts, loop: CountedLoop, a: Access) -> bool:
     for statement in (s for s in reversed(before) if s.type != "preproc_call"):
         if statement.type not in ("expression_statement", "declaration"):
             return False
-        where = a.where(facts.source)
-        if any(other.writes and other.where(facts.source) == where for other in facts.accesses(statement)):
+        if a.where(facts.source) in _written(facts, statement):
             return True
         if any(v.name in names and _sets(facts, statement, v) for v in facts.source.variables):
             return False
     return False
+
+
+def _written(facts: Facts, statement: Node) -> set[str]:
+    return {a.where(facts.source) for a in facts.accesses(statement) if a.writes}
 
 
 def _sets(facts: Facts, statement: Node, v: Variable) -> bool:

@@ -17,12 +17,7 @@ from warpsmith.extensions.rules.analysis.draft import (
     limit,
     product_of,
 )
-from warpsmith.extensions.rules.analysis.indices.index_bounds import (
-    bound,
-    covered,
-    guarded,
-    parsed,
-)
+from warpsmith.extensions.rules.analysis.indices.index_bounds import bound, covered, guarded, parsed
 from warpsmith.extensions.rules.analysis.kernel_facts import AXES, Facts
 from warpsmith.extensions.rules.analysis.launch.block_limits import divisors, own_limit, why_fixed
 from warpsmith.extensions.rules.analysis.launch.grid_places import (

@@ -20,12 +20,7 @@ from warpsmith.extensions.rules.analysis.draft import (
     product_of,
 )
 from warpsmith.extensions.rules.analysis.kernel_facts import AXES, Facts
-from warpsmith.extensions.rules.analysis.launch.constant_uses import (
-    Constant,
-    constants,
-    meaning,
-    uses,
-)
+from warpsmith.extensions.rules.analysis.launch.constant_uses import Constant, constants, meaning, uses
 from warpsmith.extensions.rules.analysis.threads.block_places import only_warps
 from warpsmith.extensions.rules.analysis.threads.warp_width import WARP, launches_by_warps
 from warpsmith.extensions.rules.bodies.block_memory import (
@@ -163,7 +158,7 @@ def _axes(said: set[str], *kinds: str) -> set[str]:
 
 
 def _why_not_the_block(facts: Facts, equal: set[str], grid: set[str]) -> Declined | None:
-    """Why a size that is the same number as an extent of the block may be another one; None if it is not.
+    """The answer for a size that only happens to be the number of an extent of the block; None for others.
 
     Args:
         equal: axes of the block with that number.

@@ -10,8 +10,8 @@ from warpsmith.errors import ExpressionError
 from warpsmith.extensions.rules.analysis.kernel_facts import AXES
 from warpsmith.extensions.rules.analysis.launch.working_threads import (
     Counts,
+    LaunchWork,
     Need,
-    Work,
     enough,
     needs,
     takes_turns,
@@ -55,7 +55,7 @@ def _of_launch(
         return []  # ExpressionError: the extent that would do is too long to be one
 
 
-def _of_axes(job: Job, found: tuple[Need, ...], workload: Workload, counted: Work) -> Iterator[Finding]:
+def _of_axes(job: Job, found: tuple[Need, ...], workload: Workload, counted: LaunchWork) -> Iterator[Finding]:
     said = f"of {counted.threads} threads {counted.working} have work ({workload.key})"
     for need in found:
         if need.number in counted.idle_axes:

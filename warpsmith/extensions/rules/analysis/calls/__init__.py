@@ -1,1 +1,1 @@
-"""What a kernel calls, and what those calls may do."""
+"""Calls of a kernel, and their effects."""

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from tree_sitter import Node
 
 from warpsmith.extensions.rules.analysis.calls.callees import (
-    Effect,
+    CallEffect,
     assembly_effect,
     is_of_constant_size,
     known,
@@ -24,7 +24,7 @@ _ASSIGNS = re.compile(r"(?<![=!<>])=(?!=)|\+\+|--")
 
 @dataclass(frozen=True)
 class _Way:
-    """How a call was reached from the code that was asked about."""
+    """The way from the code that was asked about to a call."""
 
     in_order: bool
     seen: set[str]
@@ -63,7 +63,7 @@ class UnsafeCalls(Coordinates):
             return None
         callee, defined = known(name), self.source.definitions(name)
         own = bool(defined) or name in self._macro_names
-        if callee is not None and not (own and callee.effect is Effect.VALUE):
+        if callee is not None and not (own and callee.effect is CallEffect.VALUE):
             if not _allowed(callee.effect, way):
                 return f"it calls {name}, {callee.reason}{self._from_macro(name)}"
             if callee.writes and not is_of_constant_size(self.source, call):
@@ -98,7 +98,7 @@ class UnsafeCalls(Coordinates):
 
     def _waits(self, n: Node) -> bool:
         if n.type == "gnu_asm_expression":
-            return assembly_effect(plain(n)) is Effect.WAITS
+            return assembly_effect(plain(n)) is CallEffect.WAITS
         return n.type == "call_expression" and self._reaches_wait(self.source.callee(n))
 
     def _reaches_wait(self, name: str) -> bool:
@@ -107,7 +107,7 @@ class UnsafeCalls(Coordinates):
         while todo:
             current = todo.pop()
             callee = known(current)
-            if callee is not None and callee.effect is Effect.WAITS:
+            if callee is not None and callee.effect is CallEffect.WAITS:
                 return True
             if callee is None:
                 if current not in self._contents:
@@ -121,7 +121,7 @@ class UnsafeCalls(Coordinates):
 
     @cached_property
     def _contents(self) -> dict[str, tuple[bool, frozenset[str]]]:
-        """Of functions asked about so far: has it assembly that waits, and which names it calls."""
+        """Functions asked about so far, with True for assembly that waits, and the names that each calls."""
         return {}
 
     def _content(self, name: str) -> tuple[bool, frozenset[str]]:
@@ -129,7 +129,7 @@ class UnsafeCalls(Coordinates):
         inside = [n for body in bodies for n in find(body, "gnu_asm_expression", "call_expression")]
         assembly = (plain(n) for n in inside if n.type == "gnu_asm_expression")
         calls = (self.source.callee(n) for n in inside if n.type == "call_expression")
-        return any(assembly_effect(a) is Effect.WAITS for a in assembly), frozenset(calls)
+        return any(assembly_effect(a) is CallEffect.WAITS for a in assembly), frozenset(calls)
 
     def is_type(self, name: str, call: Node) -> bool:
         """True for `fp(x)` and `(fp)(x)` if `fp` is a type: of a template, an alias, or without
@@ -173,7 +173,7 @@ class UnsafeCalls(Coordinates):
         return found
 
     def _macro_unsafe(self, name: str) -> str | None:
-        """None for a macro that only calls pure functions and assigns nothing."""
+        """The reason why a macro may not move; None if it assigns nothing and calls pure functions only."""
         pattern = rf"^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}\([^)]*\)((?:[^\n]*\\\n)*[^\n]*)"
         bodies = [
             b for text in (self.source.text, *self.source.library) for b in re.findall(pattern, text, re.M)
@@ -183,7 +183,7 @@ class UnsafeCalls(Coordinates):
                 return f"the macro {name} assigns"
             for word in re.findall(r"(\w+)\s*\(", body):
                 callee = known(word)
-                if callee is None or callee.effect is not Effect.VALUE:
+                if callee is None or callee.effect is not CallEffect.VALUE:
                     why = "whose definition is not in the source" if callee is None else callee.reason
                     return f"it calls {word}, {why} (in {name})"
         missing = f"it calls {name}, whose definition is not in the source{self._from_macro(name)}"
@@ -211,8 +211,8 @@ def _hidden_by(body: str) -> str:
     return "reads memory" if re.search(r"\w\s*\[|->", body) else ""
 
 
-def _allowed(effect: Effect, way: _Way) -> bool:
-    return effect in (Effect.VALUE, Effect.HINT) or (effect is Effect.WAITS and way.in_order)
+def _allowed(effect: CallEffect, way: _Way) -> bool:
+    return effect in (CallEffect.VALUE, CallEffect.HINT) or (effect is CallEffect.WAITS and way.in_order)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -14,13 +14,7 @@ from warpsmith.domain.templates.space import Constraint
 from warpsmith.errors import ExpressionError
 from warpsmith.extensions.rules.analysis.calls.callees import is_known_pure
 from warpsmith.extensions.rules.analysis.kernel_facts import AXES, Facts
-from warpsmith.extensions.rules.analysis.operations import (
-    assignment_to,
-    both_ways,
-    operands,
-    operator,
-    use,
-)
+from warpsmith.extensions.rules.analysis.operations import assignment_to, both_ways, operands, operator, use
 from warpsmith.source.tree.syntax_tree import Variable, find, strip
 
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "=="}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
-from warpsmith.extensions.rules.analysis.operations import operands, operator
+from warpsmith.extensions.rules.analysis.operations import operands, operator, wrapped
 from warpsmith.extensions.rules.analysis.threads.block_places import addends, is_warps, mentions
 from warpsmith.source.tree.syntax_tree import find, split_arguments, walk
 
@@ -92,9 +92,8 @@ def meaning(facts: Facts, use: Node) -> str | None:
     `place.x` is both a grid and a block meaning: `blockIdx.x * C + threadIdx.x`. `warps.x` is the same for
     warps: `blockIdx.x * C + threadIdx.x / 32`.
     """
-    node, parent = use, use.parent
-    while parent is not None and parent.type in ("parenthesized_expression", "cast_expression"):
-        node, parent = parent, parent.parent
+    node = wrapped(use)
+    parent = node.parent
     if parent is None:
         return None
     if parent.type == "array_declarator":
@@ -124,21 +123,25 @@ def _binary(facts: Facts, parent: Node, node: Node) -> str | None:
     left, right = operands(parent)
     other = left if right == node else right
     sign, above = operator(parent), parent.parent
-    coordinate = facts.coordinate(other)
-    if sign == "*" and coordinate is not None and coordinate.startswith("bid."):
-        return _of_block(facts, parent, coordinate[-1])
+    if sign == "*":
+        return _factor(facts, parent, other)
     if sign == "<" and right == node and above is not None and above.type == "for_statement":
         return "bound"
-    if sign == "/" and left == node and facts.source.of(right) == "2":
-        return "tree"
-    if sign == "*" and not find(other, "subscript_expression", "call_expression"):
-        integers = all(_is_integer(facts, n) for n in find(other, "identifier"))
-        return "scale" if integers else None
-    return None
+    return "tree" if sign == "/" and left == node and facts.source.of(right) == "2" else None
+
+
+def _factor(facts: Facts, product: Node, other: Node) -> str | None:
+    """The meaning of a factor, by the other one."""
+    coordinate = facts.coordinate(other)
+    if coordinate is not None and coordinate.startswith("bid."):
+        return _of_block(facts, product, coordinate[-1])
+    if find(other, "subscript_expression", "call_expression"):
+        return None
+    return "scale" if all(_is_integer(facts, n) for n in find(other, "identifier")) else None
 
 
 def _of_block(facts: Facts, product: Node, axis: str) -> str | None:
-    """What a factor of the block's index means, by what is added to the product.
+    """The meaning of a factor of the block's index, by the terms that are added to the product.
 
     `warps.x` is a factor of `blockIdx.x * C + threadIdx.x / 32`.
     """

@@ -1,4 +1,4 @@
-"""What the grid has to follow if an extent of the block changes."""
+"""Extents of the block that the grid has to follow if they change."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ from warpsmith.extensions.rules.analysis.threads.block_places import (
     resolved,
     uses_of,
 )
-from warpsmith.source.tree.syntax_tree import Variable, ancestors, contains, find, strip
+from warpsmith.source.tree.syntax_tree import ancestors, contains, find
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class Follows:
 
     axis: str
     unit: BlockFactor
-    """Whether it counts the block's threads or its warps."""
+    """Threads or warps of the block, by which the grid counts."""
 
 
 def follows(facts: Facts, axis: str) -> Follows | str | None:
-    """What has to follow the block's extent along an axis: an axis of the grid or nothing.
+    """The axis of the grid that has to follow the block's extent along an axis; None if none has to.
 
     The reason if the grid cannot follow it.
     """
@@ -57,7 +57,7 @@ def strides_over_grid(facts: Facts, f: Follows, axis: str) -> bool:
         if p.unit is BlockFactor.FIXED:
             continue
         total = next((a for a in ancestors(p.node) if a.type == "binary_expression"), None)
-        kept = None if total is None else _holder(facts, total)
+        kept = None if total is None else facts.initialised_by(total)
         if total is None or kept is None:
             return False
         in_loop = kept.scope is not None and kept.scope.type == "for_statement"
@@ -66,14 +66,14 @@ def strides_over_grid(facts: Facts, f: Follows, axis: str) -> bool:
 
 
 def _begins_stride(facts: Facts, start: Node, grid_axis: str, axis: str) -> bool:
-    v = _holder(facts, start)
+    v = facts.initialised_by(start)
     loop = None if v is None else v.scope
     update = None if loop is None else loop.child_by_field_name("update")
     if v is None or loop is None or update is None or loop.type != "for_statement":
         return False
     step = step_of(facts, update, v.name)
     body = loop.child_by_field_name("body")
-    changes = [n for n in facts.assigned(v) if body is not None and _within(n, [body])]
+    changes = body is not None and facts.changes_in(v, body)
     return step is not None and not changes and _is_grid(facts, step, grid_axis, axis)
 
 
@@ -110,7 +110,7 @@ def _crossed(facts: Facts, axis: str) -> Follows | str | None:
 
 
 def _own(facts: Facts, axis: str) -> BlockFactor | str | None:
-    """What the grid's index along an axis is multiplied by: threads, warps, or nothing.
+    """The factor of the grid's index along an axis: threads, warps, or None.
 
     The reason if the grid cannot follow the block.
     """
@@ -178,16 +178,10 @@ def _alone(facts: Facts, axis: str) -> str | None:
 
 def _kept_for(facts: Facts, read: Node, known: list[Node]) -> bool:
     """True if a read is kept in a local that is only used in these products."""
-    kept = _holder(facts, read)
+    kept = facts.initialised_by(read)
     if kept is None or facts.assigned(kept):
         return False
     return all(_within(u, known) for u in uses_of(facts, kept))
-
-
-def _holder(facts: Facts, value: Node) -> Variable | None:
-    """The variable that a value initialises."""
-    value = strip(value)
-    return next((v for v in facts.source.variables if v.init is not None and strip(v.init) == value), None)
 
 
 def _within(node: Node, known: list[Node]) -> bool:

@@ -1,4 +1,4 @@
-"""What the other launches of a sequence run, which a rewrite of one launch must leave as it is."""
+"""Texts that the other launches of a sequence run, which a rewrite of one launch must leave as they are."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -60,7 +60,7 @@ def _macros(text: str) -> Iterator[tuple[set[str], str]]:
 
 
 def _declarations(kernel: Node) -> Iterator[tuple[set[str], str]]:
-    """What is declared outside of functions, with all its words: too many rather than too few."""
+    """Declarations outside of functions, with all their words: too many rather than too few."""
     root = [kernel, *ancestors(kernel)][-1]
     for node in find(root, *_ITEMS):
         if all(a.type != "function_definition" for a in ancestors(node)):

@@ -1,4 +1,4 @@
-"""What a kernel needs of its launch, as far as its own checks say: the rest of the threads have no work."""
+"""Threads that a kernel needs, as far as its own checks say: the rest of its launch has no work."""
 
 import ast
 import re
@@ -24,7 +24,7 @@ _TURNS = re.compile(r"\batom|\bfetch_|\basm\b|\bvolatile\b|\b__ld(?:acquire|vola
 
 
 class Counts(Enum):
-    """What the limit of an axis counts."""
+    """Unit of the limit of an axis."""
 
     THREADS = auto()
     BLOCKS = auto()
@@ -34,7 +34,7 @@ class Counts(Enum):
 
 @dataclass(frozen=True)
 class Need:
-    """What a kernel needs along an axis."""
+    """Limit of a kernel along an axis."""
 
     number: int
     """0 for x."""
@@ -55,7 +55,7 @@ class Need:
 
 
 @dataclass(frozen=True)
-class Work:
+class LaunchWork:
     """A launch in numbers, against what has work."""
 
     threads: int
@@ -65,7 +65,7 @@ class Work:
 
 
 def needs(draft: Draft) -> tuple[Need, ...] | str:
-    """What a kernel needs along the axes of its launch, or why that is unclear.
+    """The limits of a kernel along the axes of its launch, or the reason why they are unclear.
 
     Axes of which nothing is known are left out.
 
@@ -96,7 +96,7 @@ def _need(draft: Draft, read: PlacesRead, n: int) -> Need | None:
 
 
 def why_not_once(draft: Draft) -> str:
-    """Why it matters how often the same thread runs; empty if it does not."""
+    """The reason why it matters how often the same thread runs; empty if it does not."""
     facts, kernel = draft.facts, draft.kernel
     source = facts.source
     if kernel.reached_twice:
@@ -134,7 +134,7 @@ def _updated(facts: Facts) -> str:
     return f"{both[0]} is both read and written" if both else ""
 
 
-def work(launch: Launch, found: tuple[Need, ...], names: Mapping[str, Value]) -> Work | None:
+def work(launch: Launch, found: tuple[Need, ...], names: Mapping[str, Value]) -> LaunchWork | None:
     """The threads of a launch and those that have work; None if an extent cannot be evaluated.
 
     Args:
@@ -155,7 +155,7 @@ def work(launch: Launch, found: tuple[Need, ...], names: Mapping[str, Value]) ->
             idle += [n] if grid[n] > blocks + 1 and grid[n] >= SLACK * blocks else []
     except ExpressionError:
         return None
-    return Work(prod(grid) * prod(block), prod(working), tuple(idle))
+    return LaunchWork(prod(grid) * prod(block), prod(working), tuple(idle))
 
 
 def enough(launch: Launch, found: tuple[Need, ...], axes: tuple[int, ...]) -> Launch:
@@ -173,7 +173,7 @@ def enough(launch: Launch, found: tuple[Need, ...], axes: tuple[int, ...]) -> La
 
 def too_much(
     draft: Draft, found: tuple[Need, ...], workloads: tuple[Workload, ...], device: Mapping[str, Value]
-) -> tuple[Workload, Work] | None:
+) -> tuple[Workload, LaunchWork] | None:
     """The first workload whose launch has more than a little too much, and its threads; None without one.
 
     Args:

@@ -6,11 +6,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpsmith.extensions.rules.analysis.kernel_facts import Access, Facts
-from warpsmith.extensions.rules.analysis.loops.counted_loops import (
-    CountedLoop,
-    counted,
-    ends_early,
-)
+from warpsmith.extensions.rules.analysis.loops.counted_loops import CountedLoop, counted, ends_early
 from warpsmith.extensions.rules.analysis.loops.for_loops import unroll_before
 from warpsmith.extensions.rules.analysis.threads.thread_teams import constant
 from warpsmith.source.tree.syntax_tree import LOOPS, Edit, Source, ancestors

@@ -115,19 +115,23 @@ def _why_not(facts: Facts, inner: Sequence[Node]) -> str | None:
     unsafe = facts.unsafe(source.body, in_order=True)
     if unsafe:
         return f"elements would not be independent: {unsafe}"
-    own = [v for v in source.variables if contains(source.kernel, v.declaration)]
-    if any(v.is_shared or "static" in source.of(v.declaration).split() for v in own):
-        return "shared memory or a static variable ties elements together"
-    if any(facts.is_volatile(v) for v in own if v.is_pointer):
-        return "a buffer is volatile"
-    changed = next((v for v in own if v.is_parameter and facts.assigned(v)), None)
-    if changed is not None:
-        return f"{changed.name} is changed"
+    tied = _why_tied(facts, [v for v in source.variables if contains(source.kernel, v.declaration)])
+    if tied:
+        return tied
     if any(find(n, *_LEAVES) for n in inner):
         return "an element may be left early"
     if find(source.body, "preproc_if", "preproc_ifdef"):
         return "a preprocessor condition stands between its statements"
     return None
+
+
+def _why_tied(facts: Facts, own: Sequence[Variable]) -> str:
+    """The reason why one of the kernel's own variables ties elements together; empty if none does."""
+    if any(v.is_shared or "static" in facts.source.of(v.declaration).split() for v in own):
+        return "shared memory or a static variable ties elements together"
+    if any(facts.is_volatile(v) for v in own if v.is_pointer):
+        return "a buffer is volatile"
+    return next((f"{v.name} is changed" for v in own if v.is_parameter and facts.assigned(v)), "")
 
 
 def _setup(facts: Facts, statements: Sequence[Node]) -> Iterator[Node]:
@@ -163,32 +167,48 @@ def _groups(
     unclear = next((a for a, _ in accesses if a.root is None), None)
     if unclear is not None:
         return f"where {facts.source.of(unclear.pointer)!r} points is not clear"
+    outer = [(a, n) for a, n in accesses if a.root is not None and a.root.is_parameter]
+    found = _by_form(facts, forms, setup, outer)
+    mixed = (_mixed(facts, form, members, outer) for (_, _, form), members in found.items())
+    reason = next((reason for reason in mixed if reason), None)
+    if reason is not None:
+        return reason
+    return _as_groups(found, LaneForm.COUNTS, LaneForm.NEXT), _as_groups(found, LaneForm.SAME)
+
+
+def _as_groups(
+    found: dict[tuple[str, str, LaneForm], list[Access]], *forms: LaneForm
+) -> tuple[AccessGroup, ...]:
+    """The groups of accesses whose index has one of the forms."""
+    chosen = ((k, members) for k, members in found.items() if k[2] in forms)
+    return tuple(AccessGroup(k[0], k[1], "", tuple(members)) for k, members in chosen)
+
+
+def _by_form(
+    facts: Facts, forms: LaneForms, setup: Sequence[Node], accesses: Sequence[tuple[Access, Node]]
+) -> dict[tuple[str, str, LaneForm], list[Access]]:
+    """Accesses, each with its statement, by pointer, index and form of the index."""
     found: dict[tuple[str, str, LaneForm], list[Access]] = {}
     for a, n in accesses:
-        if a.root is not None and a.root.is_parameter:
-            form = LaneForm.VARIES if is_conditional(n.parent or n, a.node) else _form(facts, forms, setup, a)
-            index = "" if a.index is None else braced(facts.source.of(a.index))
-            # Elements that vary stay apart, each by its number.
-            key = (
-                (facts.source.of(a.pointer), index) if form is not LaneForm.VARIES else ("", f"{len(found)}")
-            )
-            found.setdefault((*key, form), []).append(a)
-    for (_, _, form), members in found.items():
-        reason = _mixed(facts, form, members, [a for a, _ in accesses])
-        if reason:
-            return reason
-    near, same = (
-        tuple(AccessGroup(*key[:2], "", tuple(members)) for key, members in found.items() if key[2] in forms)
-        for forms in ((LaneForm.COUNTS, LaneForm.NEXT), (LaneForm.SAME,))
-    )
-    return near, same
+        form = LaneForm.VARIES if is_conditional(n.parent or n, a.node) else _form(facts, forms, setup, a)
+        found.setdefault((*_key(facts, a, form, len(found)), form), []).append(a)
+    return found
 
 
-def _mixed(facts: Facts, form: LaneForm, members: list[Access], accesses: list[Access]) -> str | None:
+def _key(facts: Facts, a: Access, form: LaneForm, number: int) -> tuple[str, str]:
+    """Pointer and index as text, for `AccessGroup`; elements that vary stay apart, each by a number."""
+    if form is LaneForm.VARIES:
+        return "", str(number)
+    return facts.source.of(a.pointer), "" if a.index is None else braced(facts.source.of(a.index))
+
+
+def _mixed(
+    facts: Facts, form: LaneForm, members: list[Access], accesses: list[tuple[Access, Node]]
+) -> str | None:
     """The reason why a buffer that is written may not be accessed in packs; None if nothing shows one."""
     root = members[0].root
     assert root is not None
-    others = [a for a in accesses if a.root == root and a not in members]
+    others = [a for a, _ in accesses if a.root == root and a not in members]
     written = any(a.writes for a in (*members, *others))
     if written and (others or form not in (LaneForm.COUNTS, LaneForm.NEXT)):
         where = members[0].where(facts.source)

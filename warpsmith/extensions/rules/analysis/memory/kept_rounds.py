@@ -7,16 +7,8 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
-from warpsmith.extensions.rules.analysis.loops.counted_loops import (
-    CountedLoop,
-    counted,
-    ends_early,
-)
-from warpsmith.extensions.rules.analysis.memory.loaded_objects import (
-    is_named,
-    object_filled,
-    only_read,
-)
+from warpsmith.extensions.rules.analysis.loops.counted_loops import CountedLoop, counted, ends_early
+from warpsmith.extensions.rules.analysis.memory.loaded_objects import is_named, object_filled, only_read
 from warpsmith.source.tree.syntax_tree import Variable, ancestors, find, strip, walk
 
 _DEEPEST = 8
@@ -97,11 +89,11 @@ def _objects(facts: Facts, loops: Sequence[CountedLoop]) -> Iterator[tuple[Round
             found = _load(facts, n, loop, statement, span)
             if found is not None and _is_steady(facts, statement, written):
                 by.setdefault(found.way, []).append(found)
+    bodies = [p.body for p in loops]
     for way, loads in by.items():
-        first, *later = loads
-        implied = all(first.conditions <= f.conditions for f in later)
-        named = is_named(facts, way[0], [p.body for p in loops])
-        if later and implied and named and len({f.load.loop for f in loads}) == len(loads):
+        implied = all(loads[0].conditions <= f.conditions for f in loads)
+        one_each = 1 < len({f.load.loop for f in loads}) == len(loads)
+        if implied and one_each and is_named(facts, way[0], bodies):
             yield tuple(f.load for f in loads)
 
 

@@ -60,18 +60,22 @@ def kept_objects(facts: Facts, loops: Sequence[StridedLoop]) -> tuple[KeptObject
     """Objects that two loops or more load from the same place, where no thread ever writes."""
     by: dict[tuple[str, str, str], list[tuple[int, Loaded]]] = {}
     written = {a.root.name for a in facts.accesses(facts.source.body) if a.writes and a.root is not None}
-    for n, loop, loaded in ((n, p, loaded) for n, p in enumerate(loops) for loaded in _loaded(facts, p)):
-        root = loaded.access.root
-        if root is None or not root.is_parameter or root.name in written or facts.is_volatile(root):
-            continue
-        way = (loaded.variable.type_text, facts.source.callee(loaded.access.node))
-        by.setdefault((*way, place_text(facts, loop, loaded.access.pointer)), []).append((n, loaded))
+    for n, loop in enumerate(loops):
+        for loaded in (x for x in _loaded(facts, loop) if _is_steady(facts, x.access.root, written)):
+            way = (loaded.variable.type_text, facts.source.callee(loaded.access.node))
+            by.setdefault((*way, place_text(facts, loop, loaded.access.pointer)), []).append((n, loaded))
     bodies = [loop.body for loop in loops]
     return tuple(
         KeptObject(kind, tuple(uses))
         for (kind, _, _), uses in by.items()
         if 1 < len({n for n, _ in uses}) == len(uses) and is_named(facts, kind, bodies)
     )
+
+
+def _is_steady(facts: Facts, root: Variable | None, written: set[str]) -> bool:
+    """True for a buffer that no thread writes."""
+    steady = root is not None and root.is_parameter and root.name not in written
+    return steady and root is not None and not facts.is_volatile(root)
 
 
 def is_named(facts: Facts, kind: str, bodies: Sequence[Node]) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpsmith.extensions.rules.analysis.calls.callees import Effect, assembly_effect
+from warpsmith.extensions.rules.analysis.calls.callees import CallEffect, assembly_effect
 from warpsmith.extensions.rules.analysis.kernel_facts import Access, Facts
 from warpsmith.extensions.rules.analysis.loops.strided_loops import (
     StridedLoop,
@@ -31,6 +31,11 @@ class KeptElement:
 
     uses: tuple[tuple[int, AccessGroup], ...]
     """Number of the loop, and its accesses; in the order of the loops."""
+
+    @property
+    def accesses(self) -> list[Access]:
+        """All its accesses."""
+        return [a for _, group in self.uses for a in group.accesses]
 
     @property
     def first(self) -> int:
@@ -97,19 +102,26 @@ def _chain(facts: Facts, loops: list[StridedLoop]) -> LoopChain | str:
         return reason
     why = [(loop, why_not_packs(facts, loop)) for loop in loops]
     usable = [loop for loop, reason in why if not reason]
+    said = [f"loop at line {loop.line}: {reason}" for loop, reason in why if reason]
     span = (usable[0].node.start_byte, usable[-1].node.end_byte) if usable else (0, 0)
-    if any(_changes(facts, n, span) for n in (loops[0].start, loops[0].bound, loops[0].step)):
-        return "the bounds of its loops change between them"
-    if any(span[0] <= n.start_byte < span[1] for n in facts.waits(facts.source.body)):
-        return "it waits for other grids between its loops"
+    reason = _between(facts, loops[0], span)
+    if reason:
+        return reason
     found = tuple(tuple(groups(facts, loop)) for loop in usable)
     kept = tuple(_kept(facts, usable, found, span))
     objects = tuple(o for o in kept_objects(facts, usable) if not _moves(facts, o, span))
-    if not kept and not objects:
-        said = [f"loop at line {loop.line}: {reason}" for loop, reason in why if reason]
-        return said[-1] if said else "no element is used in two loops without a change between"
+    if not (kept or objects):
+        return ["no element is used in two loops without a change between", *said][-1]
     packs = not objects and _may_regroup(facts, usable, kept)
     return LoopChain(tuple(usable), kept, found, packs, objects)
+
+
+def _between(facts: Facts, first: StridedLoop, span: tuple[int, int]) -> str:
+    """The reason why loops with the header of the first one do not go together; empty if they do."""
+    if any(_changes(facts, n, span) for n in (first.start, first.bound, first.step)):
+        return "the bounds of its loops change between them"
+    waits = any(span[0] <= n.start_byte < span[1] for n in facts.waits(facts.source.body))
+    return "it waits for other grids between its loops" if waits else ""
 
 
 def _moves(facts: Facts, thing: KeptObject, span: tuple[int, int]) -> bool:
@@ -121,7 +133,7 @@ def _may_regroup(facts: Facts, loops: Sequence[StridedLoop], kept: Sequence[Kept
     """True if other threads may take over elements: nothing that is written is used outside the loops."""
     if any(own_of_threads(facts, loop) for loop in loops):
         return False
-    members = [[a for _, group in k.uses for a in group.accesses] for k in kept]
+    members = [k.accesses for k in kept]
     return all(_is_movable(facts, loop, a, members) for loop in loops for a in facts.accesses(loop.body))
 
 
@@ -147,7 +159,7 @@ def _unclear(facts: Facts) -> str | None:
     if find(body, "goto_statement"):
         return "it jumps (goto)"
     for n in find(body, "gnu_asm_expression"):
-        if assembly_effect(plain(n)) is Effect.OUTSIDE:
+        if assembly_effect(plain(n)) is CallEffect.OUTSIDE:
             return "it has inline assembly"
     for a in facts.accesses(body):
         if a.root is None and a.writes:
@@ -175,13 +187,12 @@ def _kept(
 
 def _stays(facts: Facts, kept: KeptElement, span: tuple[int, int]) -> bool:
     """True if nothing but the loops themselves changes an element, or the way to it, between the loops."""
-    members = [a for _, group in kept.uses for a in group.accesses]
+    members = kept.accesses
     root = members[0].root
     assert root is not None
     if kept.uses[0][1].is_half_call and any(group.stores for _, group in kept.uses):
         return False  # a register would keep more bits than memory does
-    places = [n for a in members for n in (a.pointer, a.index) if n is not None]
-    if facts.is_volatile(root) or any(_changes(facts, n, span) for n in places):
+    if facts.is_volatile(root) or any(_changes(facts, n, span) for a in members for n in a.places):
         return False
     everything = [a for a in facts.accesses(facts.source.body) if a.root == root]
     return not any(a.writes for a in everything) or all(a in members for a in everything)

@@ -7,17 +7,8 @@ from tree_sitter import Node
 
 from warpsmith.domain.device import Backend
 from warpsmith.extensions.rules.analysis.kernel_facts import Access, Facts
-from warpsmith.extensions.rules.analysis.operations import (
-    both_ways,
-    element_of,
-    operands,
-    operator,
-)
-from warpsmith.extensions.rules.analysis.threads.block_places import (
-    is_warp_size,
-    is_warps,
-    resolved,
-)
+from warpsmith.extensions.rules.analysis.operations import both_ways, element_of, operands, operator
+from warpsmith.extensions.rules.analysis.threads.block_places import is_warp_size, is_warps, resolved
 from warpsmith.extensions.rules.analysis.threads.warp_width import WARP
 from warpsmith.extensions.rules.analysis.values.constant_values import constant_value
 from warpsmith.source.declarations.named_constants import find_constants, integer_value
@@ -66,12 +57,17 @@ def is_dynamic(facts: Facts, v: Variable) -> bool:
 def _room_of(facts: Facts, v: Variable) -> int | str:
     if not v.is_array:
         return LARGEST if _SINGLE.fullmatch(v.kind) else _room_of_object(facts, v)
-    sizes, uses = _sizes(facts, v), list(_uses(facts, v))
+    uses = list(_uses(facts, v))
     unclear = next((a for a in uses if a.index is None or not _counts_from_first(facts, a)), None)
     if unclear is not None:
         return f"where `{facts.source.of(unclear.node)[:60]}` reaches in shared array {v.name} is not clear"
+    return _room_by_indices(facts, v, uses)
+
+
+def _room_by_indices(facts: Facts, v: Variable, uses: list[Access]) -> int | str:
+    """Room of an array by the kinds of all indices of its accesses."""
+    sizes, warps = _sizes(facts, v), []
     kinds = [(n, _kind(facts, i)) for a in uses for n, i in zip(sizes, _subscripts(a), strict=False)]
-    warps = []
     for size, kind in kinds:
         if kind == "":
             return f"shared array {v.name} is not indexed by warp, so its size may depend on the block"

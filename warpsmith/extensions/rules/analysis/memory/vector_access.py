@@ -7,21 +7,9 @@ from tree_sitter import Node
 
 from warpsmith.extensions.rules.analysis.kernel_facts import Access, Facts
 from warpsmith.extensions.rules.analysis.loops.inner_rounds import Rounds, rounds_of
-from warpsmith.extensions.rules.analysis.loops.strided_loops import (
-    StridedLoop,
-    depends,
-    element_text,
-)
+from warpsmith.extensions.rules.analysis.loops.strided_loops import StridedLoop, depends, element_text
 from warpsmith.extensions.rules.analysis.operations import operands, operator
-from warpsmith.source.tree.syntax_tree import (
-    LOOPS,
-    Edit,
-    Source,
-    ancestors,
-    find,
-    plain,
-    strip,
-)
+from warpsmith.source.tree.syntax_tree import LOOPS, Edit, Source, ancestors, find, plain, strip
 
 CONDITIONAL = (
     "if_statement",
@@ -121,11 +109,7 @@ class _Contiguous:
 
 
 def _group(
-    facts: Facts,
-    loop: StridedLoop,
-    alike: list[_Contiguous],
-    accesses: list[Access],
-    excluded: set[str],
+    facts: Facts, loop: StridedLoop, alike: list[_Contiguous], accesses: list[Access], excluded: set[str]
 ) -> AccessGroup | None:
     """The group of accesses to the same elements; None where a wide access would not equal them."""
     first, members = alike[0], [c.access for c in alike]
