@@ -10,7 +10,7 @@ from warpsmith.tuning.step_facts import Earlier
 MOST_ATTEMPTS = 4
 MOST_WORKLOADS = 6
 MAX_REASON_CHARACTERS = 300
-LEAST_GAIN = 1.02
+LEAST_EXAMPLE_SPEEDUP = 1.02
 """Verified speed-up below which a template is not worth its place in a question."""
 
 
@@ -23,7 +23,7 @@ def example(context: StepContext) -> Template | None:
     """The template that gained most in the most similar job that gained; None if none did."""
     for earlier in context.earlier:
         best = _best_served(earlier.lesson)
-        if best is not None and best.speedup >= LEAST_GAIN:
+        if best is not None and best.speedup >= LEAST_EXAMPLE_SPEEDUP:
             return _attempt(earlier.lesson, best).template
     return None
 

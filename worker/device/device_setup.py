@@ -36,7 +36,7 @@ LIBRARIES_BYTES = 4 << 30
 KEEP_CHILDREN_S, KEEP_ON_DEVICE_S = 20.0, 120.0
 """Seconds for which idle reference children keep their memory: longer than most pauses within a job. One on a
 device keeps what its libraries loaded, and is asked again after a search."""
-LEAST_GAIN, MOST_GAIN_LEFT = 0.001, 0.003
+LEAST_NEXT_GAIN, MOST_NEXT_GAIN = 0.001, 0.003
 """Bounds of the relative gain, expected of one more trial, below which a search ends."""
 NOISE_SHARE = 0.2
 """Fraction of the noise below which a gain is ignored; small gains add up, so not all of it."""
@@ -153,7 +153,7 @@ class PortsSetup:
         scopes = [info.scope() | w.scope() for w in job.workloads]
         feasible = enumerate_space(template.space, scopes)
         warp = 1 if info.shares_host else info.limits.warp_size
-        least = min(max(LEAST_GAIN, NOISE_SHARE * noise), MOST_GAIN_LEFT)
+        least = min(max(LEAST_NEXT_GAIN, NOISE_SHARE * noise), MOST_NEXT_GAIN)
 
         def make() -> Searcher:
             made = make_searcher(

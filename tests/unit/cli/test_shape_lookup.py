@@ -19,7 +19,7 @@ from warpsmith.report.bundle import write_bundle
 from warpsmith.report.dispatch_module import python_text
 from warpsmith.report.shape_lookup import Lookup
 from warpsmith.testing.jobs import DEVICE, scale_job
-from warpsmith.tuning.winners.shape_boxes import LEAST_GAIN, NOISES, least_speedup
+from warpsmith.tuning.winners.shape_boxes import LEAST_BOX_GAIN, NOISES, least_speedup
 
 SMALL: Configuration = {"BLOCK": 32, "PER": 1}
 LARGE: Configuration = {"BLOCK": 256, "PER": 4}
@@ -90,7 +90,7 @@ def test_a_box_without_a_passed_shape_inside_keeps_the_baseline() -> None:
 
 
 def test_a_noisy_device_asks_for_more() -> None:
-    assert least_speedup(0.001) == 1 + LEAST_GAIN
+    assert least_speedup(0.001) == 1 + LEAST_BOX_GAIN
     assert least_speedup(0.1) == 1 + NOISES * 0.1
     assert Lookup(tuned()).pick({"n": 2048}) is not None
     noisy = tuple(c.model_copy(update={"aa_width": 0.25}) for c in tuned().comparisons)

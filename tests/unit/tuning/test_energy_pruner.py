@@ -22,7 +22,7 @@ from warpsmith.tuning.objective import cost, costs, objective_of
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.timing.drift import corrected
 from warpsmith.tuning.timing.energy import SILENT
-from warpsmith.tuning.trials.energy_pruner import LEAST_GAIN, EnergyPruner
+from warpsmith.tuning.trials.energy_pruner import LEAST_ENERGY_GAIN, EnergyPruner
 from warpsmith.tuning.trials.first_trial import run_gate
 from warpsmith.tuning.trials.pruner import ENOUGH
 from warpsmith.tuning.trials.slice import NO_ENERGY, SliceLimits, SliceStart, run_slice
@@ -96,7 +96,7 @@ def test_some_go_on_by_chance_and_all_do_where_nothing_is_to_be_left_out() -> No
     assert found is not None
     assert found.goes_on
     assert heard(times, cuts=False).estimate_if_hopeless({KEY: 200.0}) is None
-    assert LEAST_GAIN > 0
+    assert LEAST_ENERGY_GAIN > 0
 
 
 # A slice over a device that draws power.

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from warpsmith.tuning.winners.shape_boxes import LEAST_GAIN, MOST_STEP, boxes, confirmed, server_of
+from warpsmith.tuning.winners.shape_boxes import LEAST_BOX_GAIN, MOST_STEP, boxes, confirmed, server_of
 
 FAST = 1.5
-LEAST = 1 + LEAST_GAIN
+LEAST = 1 + LEAST_BOX_GAIN
 
 
 def served(

@@ -8,7 +8,7 @@ from warpsmith.domain.templates.declined_rule import DeclineCode, DeclinedRule
 from warpsmith.domain.templates.outcome import MIN_CLAIM, Comparison, Verdict, margin_of
 from warpsmith.domain.templates.template import Template
 from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot
-from warpsmith.tuning.decisions.stopping import LEAST_GAIN, MOST_NOISE, at_the_floor
+from warpsmith.tuning.decisions.stopping import LEAST_SEARCH_GAIN, MOST_NOISE, at_the_floor
 from warpsmith.tuning.decisions.task_history import (
     baseline_of,
     best_so_far,
@@ -148,7 +148,7 @@ def _lost(snapshot: JobSnapshot, found: VerifyResult) -> tuple[ReasonCode, str] 
     """The reason if the search saw more than noise and the verification did not confirm it."""
     best = best_so_far(snapshot)
     noise = baseline_of(snapshot).least_width
-    if best is None or 1 / best < 1 + max(LEAST_GAIN, noise):
+    if best is None or 1 / best < 1 + max(LEAST_SEARCH_GAIN, noise):
         return None
     seen = f"the search's best was {1 / best:.2f}x"
     if found.withdrawn:
@@ -242,7 +242,7 @@ def _spent(snapshot: JobSnapshot) -> str:
 
 
 def _settled(snapshot: JobSnapshot) -> str:
-    """What ended the search before its budget; empty if every configuration was tried."""
+    """Cause that ended the search before its budget; empty if every configuration was tried."""
     searched = [c for c in snapshot.candidates if c.trials]
     if any(at_the_floor(snapshot.job, baseline_of(snapshot), c.best_objective) for c in searched):
         return "the best is as fast as memory and launches of this device allow"
@@ -254,7 +254,7 @@ def _settled(snapshot: JobSnapshot) -> str:
 
 
 def _needed(found: Comparison) -> str:
-    """What the whole interval had to exceed for a claim; empty if the estimate itself is no gain."""
+    """Bound that the whole interval had to exceed for a claim; empty if the estimate itself is no gain."""
     margin = margin_of(found.aa_width)
     if found.speedup.estimate <= 1 + MIN_CLAIM:
         return ""

@@ -9,7 +9,7 @@ from warpsmith.tuning.tasks import BaselineResult
 
 FLOOR_NEAR = 1.05
 """Factor of the floor within which a time is not searched further."""
-LEAST_GAIN = 0.01
+LEAST_SEARCH_GAIN = 0.01
 """Least expected gain that is worth a search; the device's own noise may require more."""
 MOST_NOISE = 0.05
 """Noise above which a job is not ended for its noise, since such noise may pass."""
@@ -50,7 +50,7 @@ def no_gain(expected: float | None, baseline: BaselineResult) -> str:
     """The reason why a planner's expected gain is not worth its cost; empty if it is."""
     if expected is None:
         return ""
-    least = 1 + max(LEAST_GAIN, min(MOST_NOISE, baseline.least_width))
+    least = 1 + max(LEAST_SEARCH_GAIN, min(MOST_NOISE, baseline.least_width))
     if expected >= least:
         return ""
     return f"the planner expects {expected:.3g}x, and below {least:.3g}x is noise"

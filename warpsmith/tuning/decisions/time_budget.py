@@ -2,7 +2,7 @@
 
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job, Metric, Objective
-from warpsmith.tuning.decisions.stopping import LEAST_GAIN
+from warpsmith.tuning.decisions.stopping import LEAST_SEARCH_GAIN
 from warpsmith.tuning.tasks import BaselineResult
 
 LEAST_SHARE = 0.15
@@ -22,10 +22,9 @@ that open the device, blocks of timings, four sanitizers. On an H200 4.6 and 3.3
 ENERGIES_S = 6.0
 """Seconds to measure the energies of two kernels: six runs of the energy counter."""
 ENERGY_EACH_S = 30.0
-"""The same seconds as `DEVICE_EACH_S` if the objective is energy: three configurations and their energies."""
+"""`DEVICE_EACH_S` if the objective is energy: three configurations and their energies."""
 HOST_EACH_S = 0.5
-"""The same seconds as `DEVICE_EACH_S` if kernels run on the host's cores, which open quickly and have no
-sanitizers."""
+"""`DEVICE_EACH_S` if kernels run on the host's cores, which open quickly and have no sanitizers."""
 
 
 def verification_s(job: Job, baseline: BaselineResult | None, best: float | None = None) -> float:
@@ -43,7 +42,7 @@ def verification_s(job: Job, baseline: BaselineResult | None, best: float | None
         return least
     checks_s = baseline.seconds * (1.0 if baseline.device.shares_host else CHECKS_SHARE)
     expected = checks_s + _each_s(job.objective, baseline) * len(job.workloads)
-    if best is not None and best * (1 + LEAST_GAIN) > 1 and job.objective.metric is Metric.TIME:
+    if best is not None and best * (1 + LEAST_SEARCH_GAIN) > 1 and job.objective.metric is Metric.TIME:
         expected /= len(job.workloads)
         least /= len(job.workloads)
     rest = (1.0 - SEARCH_SHARE) * job.budget.seconds - baseline.seconds

@@ -14,7 +14,7 @@ import numpy as np
 from warpsmith.search.models.expected_improvement import expected_improvement
 from warpsmith.tuning.trials.pruner import BY_CHANCE, ENOUGH, Estimate, predicted
 
-LEAST_GAIN = 0.005
+LEAST_ENERGY_GAIN = 0.005
 """Least relative gain that a measured trial must promise, in the objective and in the mean over workloads of
 each one's own best together. Runs of one kernel differ by more (benchmarks/results/search/figures.md)."""
 RUNS_DIFFER = 0.03
@@ -74,7 +74,7 @@ class EnergyPruner:
             objective, spread = objective + share * mean, spread + share * deviation
             gain += share * expected_improvement(float(known[:, 1].min()), mean, deviation)
         gain += expected_improvement(self._best, objective, spread)
-        if gain > LEAST_GAIN:
+        if gain > LEAST_ENERGY_GAIN:
             return None
         return Estimate(math.exp(max(objective, self._best)), self.draw() < BY_CHANCE)
 

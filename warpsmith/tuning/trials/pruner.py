@@ -23,7 +23,7 @@ LEAST_WORKLOADS = 3
 became worse."""
 ENOUGH = 6
 """Trials on all workloads before a prediction is made; more if more workloads are regressed on."""
-LEAST_GAIN = 0.0005
+LEAST_TRIAL_GAIN = 0.0005
 """Least relative gain that the rest of a trial must promise, in the objective and in the mean over workloads
 of each one's own best together."""
 BY_CHANCE = 0.1
@@ -134,7 +134,7 @@ class Pruner:
         for key, share, expected, spread in zip(rest, shares, mean, deviation, strict=False):
             best = math.log(self.best_us[key] / self.baseline_us[key])
             gain += share * expected_improvement(best, expected, spread)
-        if gain > LEAST_GAIN:
+        if gain > LEAST_TRIAL_GAIN:
             return None
         return Estimate(math.exp(max(objective, self._best)), self.draw() < BY_CHANCE)
 

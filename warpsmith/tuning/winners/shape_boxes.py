@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 
-LEAST_GAIN = 0.05
+LEAST_BOX_GAIN = 0.05
 """Least relative gain on every workload of a box. All but one of these figures are unverified ones of the
 search."""
 UNKNOWN_CORNER = 1.5
@@ -26,7 +26,7 @@ ALIGNED = 16
 """Power of two beyond which divisibility makes no difference."""
 
 Shape = tuple[int, ...]
-"""One value per dimension, in the order of the names."""
+"""Extents of a workload, in the order of the dimensions' names."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def least_speedup(aa_width: float) -> float:
     Args:
         aa_width: the noise of the workload, relative to a time.
     """
-    return 1 + max(LEAST_GAIN, NOISES * aa_width)
+    return 1 + max(LEAST_BOX_GAIN, NOISES * aa_width)
 
 
 def server_of(shape: Shape, ordered: Sequence[Box]) -> int | None:
