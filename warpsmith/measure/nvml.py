@@ -42,7 +42,7 @@ class Nvml:
             return None
 
     def clock_limits(self) -> str:
-        """What limits the clocks, in words. NVML does not report a range that clocks are locked to."""
+        """Limits of the clocks, in words. NVML does not report a range that clocks are locked to."""
         nvml, handle = self._nvml, self._handle
         asked: dict[str, Callable[[], object]] = {
             "power": lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle),

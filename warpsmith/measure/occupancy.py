@@ -33,7 +33,7 @@ class Multiprocessor:
     register_unit: int = 256
     """Granularity in which registers are given to a warp."""
     needs_barrier: bool = False
-    """Whether `blocks` holds only for blocks of several warps."""
+    """True: `blocks` holds only for blocks of several warps."""
 
 
 _CDNA = Multiprocessor(

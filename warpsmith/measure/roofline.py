@@ -21,7 +21,7 @@ MARGIN = 0.5
 written at the end of a sample may still be in a cache."""
 
 HOST_MARGIN = 0.2
-"""The same fraction if kernels share the host's cores, whose other work may have slowed the ceiling
+"""Fraction `MARGIN` if kernels share the host's cores, whose other work may have slowed the ceiling
 kernels."""
 
 

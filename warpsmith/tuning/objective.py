@@ -19,7 +19,7 @@ def times_us(job: Job, timings: Sequence[WorkloadTiming]) -> dict[str, float]:
 
 
 def steady_times_us(job: Job, outcome: Measured) -> dict[str, float]:
-    """The same of an outcome, corrected for drift, so that they compare with the stored baseline."""
+    """Times of an outcome by workload, corrected for drift, so that they compare with the stored baseline."""
     return times_us(job, outcome.steady_timings)
 
 

@@ -26,7 +26,7 @@ class CompilerPort(Protocol):
 
 
 class DevicePort(Protocol):
-    """One device, driven in one child process.
+    """Device that is driven in one child process.
 
     Every method raises `ChildDied` when the child crashes, hangs past its deadline or reports a
     fault of the device; the child is then gone and another must be opened.
@@ -197,7 +197,7 @@ class Searcher(Protocol):
 
     @property
     def cut_off(self) -> SliceEnd | None:
-        """Why it hands out nothing although the search may go on; None: it has no more to propose."""
+        """Reason for handing out nothing although the search may go on; None: the space is exhausted."""
         return None
 
 

@@ -25,7 +25,7 @@ BUDGET_FACTOR = 2.0
 BUDGET_ULPS = 2.0
 """Further allowed error in units in the last place: a short sum in another order costs as much."""
 BUDGET_SUM = 1.25
-"""The same for a sum of n terms, in units in the last place of float32 times the root of n. Independent
+"""`BUDGET_ULPS` for a sum of n terms, in units in the last place of float32 times the root of n. Independent
 roundings of a plain sum add up as the root of n, not as n (Higham and Mary, A New Approach to Probabilistic
 Rounding Error Analysis, SIAM J. Sci. Comput. 41, 2019). Of sums of 64 to 16,384 normal terms their root mean
 square is 0.15 of this unit at the typical size, and the largest of 16,384 is 1.1 to 1.6, at sums that are
@@ -125,7 +125,7 @@ def compare(
 
 @dataclass
 class _Compared:
-    """What a span of an output adds to its report."""
+    """Errors of a span of an output, added to its report."""
 
     worst: float = 0.0
     wrong: int = 0

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Defences:
-    """One switch per defence. No job, setting or request can change them."""
+    """Switches of the defences. No job, setting or request can change them."""
 
     poison: bool = True
     """Outputs hold random bytes before a checked launch."""

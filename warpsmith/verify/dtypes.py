@@ -53,7 +53,7 @@ def as_wanted(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
 
 
 def widened(values: NDArray[np.generic]) -> NDArray[np.float64]:
-    """The same numbers as float64; one- and two-byte types use a look-up table. The result may be `values`
+    """Widen numbers to float64; one- and two-byte types use a look-up table. The result may be `values`
     itself."""
     if has_table(values.dtype):
         result: NDArray[np.float64] = np.take(values_of_patterns(values.dtype), _patterns(values))

@@ -22,7 +22,7 @@ FACTOR_DOWN = 1.0 / 256.0
 """Scale factor: a power of two, so that scaled inputs keep their digits, and large enough that half floats
 stay normal."""
 FACTOR_DOWN_SHORT = 1.0 / 8.0
-"""The same factor for 8-bit floats, most of which would else be zero."""
+"""`FACTOR_DOWN` for 8-bit floats, most of which would else be zero."""
 SPARSE_SHARE = 1.0 / 16.0
 """Share of the elements of a sparse input that are not zero."""
 SPIKE_EVERY = 1024
@@ -40,7 +40,7 @@ NARROW_EXPONENTS = {
     Dtype.FLOAT8_E4M3FN: (-5.0, 4.0),
     Dtype.FLOAT8_E4M3FNUZ: (-5.0, 3.5),
 }
-"""The same range for types in which products of two would else be infinite."""
+"""`WIDE_EXPONENTS` for types in which products of two would else be infinite."""
 
 
 def applied(family: Family, values: Array, buffer: BufferPlan, rng: np.random.Generator) -> Array:

@@ -68,9 +68,9 @@ class Tiles:
     """The elements of a large buffer: slices of a pool at random places."""
 
     pool: Array
-    """What is drawn, flat."""
+    """Drawn values, flat."""
     starts: NDArray[np.int64]
-    """Where in the pool each tile of `TILE_ELEMENTS` begins."""
+    """Offsets in the pool at which each tile of `TILE_ELEMENTS` begins."""
     elements: int
     """Elements of the buffer."""
 
@@ -93,7 +93,7 @@ class Tiles:
 def tiles_of(
     buffer: BufferPlan, seed: int, variant: int = 0, family: Family = Family.DECLARED
 ) -> Tiles | None:
-    """What `drawn_pieces` takes a large buffer's elements from; None if they are drawn otherwise."""
+    """Tiles from which `drawn_pieces` takes a large buffer's elements; None if they are drawn otherwise."""
     draw = buffer.draw or default_draw(buffer.dtype)
     if (
         buffer.elements <= POOL_ELEMENTS

@@ -49,7 +49,7 @@ class KeptElements:
         self.count = int(self._before[-1])
 
     def of(self, values: Array, ranges: Ranges | None = None) -> Array:
-        """Those of an output's values that count.
+        """Select the values of an output that count.
 
         Args:
             values: the whole output, or what lies in `ranges` of it, joined in order.
@@ -57,13 +57,13 @@ class KeptElements:
         return values[self.at(ranges)]
 
     def at(self, ranges: Ranges | None = None) -> Bools:
-        """Which elements of the whole output, or of ranges of it, count."""
+        """Mask over the whole output, or over ranges of it: true of elements that count."""
         if ranges is None:
             return self._mask
         return np.concatenate([self._mask[a:b] for a, b in ranges])
 
     def places(self, ranges: Ranges | None = None) -> Places:
-        """Where in the whole output the elements lie that count, or those of them that lie in `ranges`."""
+        """Positions in the whole output of the elements that count, or of those in `ranges`."""
         if ranges is None:
             return np.flatnonzero(self._mask)
         return np.concatenate([a + np.flatnonzero(self._mask[a:b]) for a, b in ranges])

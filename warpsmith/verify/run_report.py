@@ -17,7 +17,7 @@ ReferenceCase = tuple[WorkloadPlan, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class RunReport:
-    """One checked launch: outputs poisoned before it, guards and read-only inputs checked after it."""
+    """Report of a launch: outputs poisoned before it, guards and read-only inputs checked after it."""
 
     outputs: Mapping[str, Array]
     """Every mutated argument: its whole flat contents, or the requested ranges joined in order."""
@@ -28,22 +28,21 @@ class RunReport:
     repeated: Mapping[str, Array] | None = None
     """Outputs of a second launch on the same inputs; None if there was none."""
     repeated_ranges: Mapping[str, Ranges] = field(default_factory=dict)
-    """Where the elements of `repeated` lie, by name; of an output that is lacking, where those of the first
-    launch lie."""
+    """Ranges of the elements of `repeated`, by name; a lacking output has those of the first launch."""
     changed_globals: tuple[str, ...] = ()
     """Device variables that differ from their values after loading."""
     poison: Mapping[str, bytes] = field(default_factory=dict)
     """The repeated four bytes that outputs held before the launch, by name; empty if they were not filled."""
 
     def where_repeated(self, name: str, elements: Array) -> Array:
-        """Those of an output's elements that the second launch brought back as well."""
+        """Elements of an output that the second launch brought back as well."""
         ranges = self.repeated_ranges.get(name)
         return elements if ranges is None else np.concatenate([elements[a:b] for a, b in ranges])
 
 
 @dataclass(frozen=True)
 class TimedReport:
-    """One random launch among the timed ones."""
+    """Report of a random launch among the timed ones."""
 
     run: RunReport
     other: bool
@@ -52,10 +51,10 @@ class TimedReport:
 
 @dataclass(frozen=True)
 class Timed:
-    """What one timing brought back."""
+    """Samples and report of one timing."""
 
     samples: TimingSamples
     report: TimedReport | None = None
-    """None if no launch was to be checked, or the timing ended before the launch that was."""
+    """Checked launch; None if none was to be checked, or the timing ended before it."""
     wall_s: float = 0.0
     """Seconds from the request to the reply by the worker's own clock."""

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 class WorldKind(StrEnum):
-    """What a world is for."""
+    """Property of the drawn inputs that an edge case tries."""
 
     PLAIN = "plain"
     LARGER = "larger"

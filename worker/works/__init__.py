@@ -1,1 +1,1 @@
-"""What tasks do, a module for each kind. Results and their effects are written by `worker.task_runner`."""
+"""Work of the tasks, a module for each kind. Results and effects are written by `worker.task_runner`."""

@@ -48,7 +48,7 @@ def earlier_starts(
 
 
 def _remembered(session: Session, candidate: CandidateRow, of_all_tenants: bool) -> list[list[Told]]:
-    """What earlier jobs measured in parameters that this candidate has, the most similar kernel first.
+    """Configurations of earlier jobs in parameters that this candidate has, the most similar kernel first.
 
     Of each job the candidate counts that has most of these parameters; of such the fastest.
     """

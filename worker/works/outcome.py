@@ -1,4 +1,4 @@
-"""What becomes of an attempt at a task, and what all kinds of work read first."""
+"""Outcome of an attempt at a task, and the baseline that all kinds of work read first."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Done:
     """The result of a task, and its effects in the transaction that stores it."""
 
     result: Result | None
-    """None: the worker stops before the end; the task goes back to its queue."""
+    """Result of the task; None: the worker stops before the end, and the task goes back to its queue."""
     effects: Callable[[Session], None] = _nothing
 
 
@@ -41,7 +41,7 @@ def job_of(session: Session, row: TaskRow) -> Job:
 
 
 def baseline_of(session: Session, row: TaskRow) -> JobBaseline:
-    """What is known of the user's kernel; its baseline must have been measured."""
+    """Results of the user's kernel from all tasks; its baseline must have been measured."""
     found = job_baseline(session, row.job_id)
     assert found is not None, "decide starts with the baseline"
     return found

@@ -56,11 +56,11 @@ class _Known:
     """The best objective of any candidate; None: nothing was measured yet."""
 
     def trials(self, payload: SlicePayload) -> int:
-        """How many trials the slice may have; an earlier attempt at it may have finished some."""
+        """Number of trials that the slice may have; an earlier attempt may have finished some."""
         return payload.trials - self.finished.of_task
 
     def seconds(self, payload: SlicePayload) -> float:
-        """How many seconds the slice may have: all that it was given if no trial has run yet."""
+        """Seconds that the slice may have: all that it was given if no trial has run yet."""
         if not self.finished.run:
             return payload.seconds
         return min(payload.seconds, search_s(self.job, self.baseline, self.best, self.elapsed_s))

@@ -46,7 +46,7 @@ class CategoricalDensity:
             np.maximum(self.nearest, spread, out=self.nearest)
 
     def nearer(self, nearest: NDArray[np.float32], row: int) -> NDArray[np.float32]:
-        """What `nearest` would be if a row were proposed besides."""
+        """Update `nearest` as if a row were proposed besides."""
         return np.maximum(nearest, self._spread(row))
 
     def tell(self, row: int, ran: bool) -> None:

@@ -1,4 +1,4 @@
-"""How much better than the best a value is likely to be, if it is normally distributed."""
+"""Expected improvement over the best of a normally distributed value."""
 
 import math
 from typing import TypeVar

@@ -299,7 +299,7 @@ class PortfolioSearcher(ModelSearcher):
         return int(pool[np.argmin(nearest[pool])])
 
     def _first_rows(self, before: Sequence[int]) -> Iterator[int]:
-        """What is proposed before there is a model, in order: what was left unfinished, warm starts on trial,
+        """Proposals before there is a model, in order: unfinished ones, warm starts on trial,
         then space-filling rows."""
         yield from self._unfinished
         yield from [r for r in self._starts if not self.asked[r]][:TRIAL_STARTS]

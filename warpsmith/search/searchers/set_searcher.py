@@ -99,7 +99,7 @@ class SetSearcher:
         return np.flatnonzero(~self.closed)
 
     def settled(self, least: float) -> bool:
-        """Whether no relative gain of `least` is expected any more; only searchers with a model know."""
+        """True if no relative gain of `least` is expected any more; only searchers with a model know."""
         return False
 
     def best(self) -> int | None:

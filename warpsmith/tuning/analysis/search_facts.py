@@ -117,7 +117,7 @@ def best_of(trials: Trials) -> tuple[Configuration, Measured] | None:
 
 
 def _counters(baseline: BaselineResult, kernel: str) -> Counters:
-    """What the newest profile of a configured kernel says; nothing if there is none."""
+    """Counters of the newest profile of a configured kernel; empty if there is none."""
     counted = baseline.counted if isinstance(baseline, JobBaseline) else ()
     return next((c for c in reversed(counted) if c.kernel == kernel), Counters())
 

@@ -211,7 +211,7 @@ def _launched(session: DeviceSession, loaded: LoadedKernel, case: Case) -> RunRe
 
 
 def _overruns_far(session: DeviceSession, loaded: LoadedKernel, case: Case) -> bool:
-    """Whether the user's kernel writes outside its buffers where usual guard zones may not show it.
+    """True if the user's kernel writes outside its buffers where usual guard zones may not show it.
 
     Where extents shrink, an index that stays as it is lies rows outside. In a world a kernel may add numbers
     that are far smaller than guard words. What a candidate does there may be seen by chance, and may end its
@@ -228,7 +228,7 @@ def _overruns_far(session: DeviceSession, loaded: LoadedKernel, case: Case) -> b
 
 
 def _is_shrunk(job: Job, workload: Workload) -> bool:
-    """Whether an extent is less by more than one than in every workload."""
+    """True if an extent is smaller by more than one than in every workload."""
     return any(
         extent + 1 < min(listed.dimensions[name] for listed in job.workloads)
         for name, extent in workload.dimensions.items()
@@ -236,7 +236,7 @@ def _is_shrunk(job: Job, workload: Workload) -> bool:
 
 
 def _judged(session: DeviceSession, case: Case, report: RunReport) -> CheckedCase | Rejected:
-    """What a launch of the user's kernel left, against what it must leave; any thread may ask."""
+    """Compare the outputs of a launch of the user's kernel with the reference; any thread may ask."""
     found = _compared(session, case, report)
     if isinstance(found, Rejected) and is_wrong(found) and session.expected.judged_by_numpy(case):
         found = _compared(session, case, report)
@@ -248,7 +248,7 @@ def _judged(session: DeviceSession, case: Case, report: RunReport) -> CheckedCas
 def _judged_by_steps(
     session: DeviceSession, case: Case, report: RunReport, refused: Rejected
 ) -> CheckedCase | Rejected:
-    """The same with some integers a step off: as many as roundings explain, or a few on declared inputs."""
+    """Compare again with some integers a step off: as many as roundings explain; few on declared inputs."""
     expected = session.expected
     ties = expected.ties(case)
     found = _compared(session, case, report, ties) if ties else refused

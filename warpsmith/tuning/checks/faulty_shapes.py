@@ -45,7 +45,7 @@ class FaultyShapes:
             self._suspects.append(odd)
 
     def leaves_out(self, dimensions: Mapping[str, int]) -> bool:
-        """Whether all extents that may have been the cause of a fault are as odd here; counts it then."""
+        """True if all extents that may have caused a fault are as odd here; counts the shape then."""
         divisors = {name: _divisor(extent) for name, extent in dimensions.items()}
         found = any(all(divisors.get(n, 1) <= d for n, d in odd.items()) for odd in self._suspects)
         self.left_out += found

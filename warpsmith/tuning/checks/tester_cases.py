@@ -17,7 +17,7 @@ from warpsmith.tuning.tasks import BaselineResult, CasesResult, CheckedCase, Pro
 def check_proposals(
     session: DeviceSession, baseline: BaselineResult, proposed: Sequence[ProposedCase]
 ) -> CasesResult:
-    """Those of the proposed cases on which the user's kernel is right, without those that are known.
+    """Proposed cases on which the user's kernel is right, without those that are known.
 
     A test plan can only add to what candidates are checked with: nothing that is there is replaced.
     """

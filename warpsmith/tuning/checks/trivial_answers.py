@@ -113,7 +113,7 @@ def written_in_part(session: DeviceSession, workload: Workload) -> list[str]:
 
 
 def _not_finite(session: DeviceSession, plan: WorkloadPlan, expected: Mapping[str, Array]) -> str:
-    """Which output is NaN or infinite in too many elements for a comparison to mean much."""
+    """Names an output that is NaN or infinite in too many elements for a comparison to mean much."""
     for buffer in plan.mutated:
         want = expected[buffer.name]
         if not buffer.dtype.is_float or not want.size:
@@ -143,7 +143,7 @@ def _counted(test: Callable[[Array], NDArray[np.bool_]], values: Array) -> int:
 
 
 def _advice(session: DeviceSession) -> str:
-    """What makes the answer depend on the inputs, with the field."""
+    """Advice on the field that would make the answer depend on the inputs."""
     kernel = session.job.kernel
     filled = {a.name for a in kernel.symbols}
     empty = [v.name for v in unfilled_constants(kernel.source or "") if v.name not in filled]
@@ -206,7 +206,7 @@ def _drawn(plan: WorkloadPlan, buffer: BufferPlan, kept: KeptElements | None) ->
 
 
 def _passes_elsewhere(session: DeviceSession, workload: Workload, another: Case) -> bool:
-    """Whether the answer to other inputs would pass. What counts for one of them only is left out."""
+    """True if the answer to other inputs would pass; compares elements that count for both."""
     expected, other = session.expected.of(workload), session.expected.of(another)
     kept, kept_there = session.inputs.kept(workload), session.inputs.kept(another)
     for buffer in session.inputs.plan(workload).mutated:

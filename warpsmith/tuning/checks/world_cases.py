@@ -43,7 +43,7 @@ def proposed_worlds(session: DeviceSession) -> list[Case]:
 
 
 def at_listed_shape(session: DeviceSession, missed: list[Case]) -> list[Case]:
-    """The same worlds at the smallest listed workload, for a kernel that is right on few other shapes."""
+    """Moves edge cases to the smallest listed workload, for a kernel that is right on few other shapes."""
     smallest = min(session.job.workloads, key=lambda w: bytes_of(session, w) or math.inf)
     size = bytes_of(session, smallest)
     if size is None or size > LISTED_BYTES:
@@ -68,8 +68,8 @@ def _outputs(session: DeviceSession, workload: Workload) -> int:
 
 
 def _is_told(session: DeviceSession, kind: WorldKind) -> bool:
-    """Whether the job has worlds of a kind: not-a-number and infinity only if it says so, and integers beyond
-    the usual only if a reference says where the user's kernel reads beyond its buffers."""
+    """True if the job has edge cases of a kind: not-a-number and infinity only if it says so, and integers
+    beyond the usual only if a reference says where the user's kernel reads beyond its buffers."""
     if kind in SPECIAL:
         return session.job.non_finite
     return isinstance(session.job.reference, NumpyReference) or kind is not WorldKind.INTEGERS

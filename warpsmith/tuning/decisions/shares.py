@@ -1,4 +1,4 @@
-"""How rounds, branches and trials of a job are shared out, and what is left of its budget. Pure."""
+"""Shares out rounds, branches and trials of a job, and computes the rest of its budget. Pure."""
 
 from warpsmith.domain.jobs.job import Strategy
 from warpsmith.domain.state import TaskKind
@@ -69,8 +69,7 @@ def rounds_left(snapshot: JobSnapshot, round_: int) -> int:
 
 
 def _agents_are_done(snapshot: JobSnapshot) -> bool:
-    """Whether agents have nothing more to add: the last answer brought nothing, nor did another of its
-    round."""
+    """True if agents have nothing to add: neither the last answer nor another of its round did."""
     step = last_task(snapshot, TaskKind.AGENT_STEP)
     if step is None or _is_rivals(step) or step.id in {c.made_by for c in snapshot.candidates}:
         return False
@@ -79,12 +78,12 @@ def _agents_are_done(snapshot: JobSnapshot) -> bool:
 
 
 def _is_rivals(step: TaskView) -> bool:
-    """Whether a step asked somebody beside those who were chosen; the others may have more to say."""
+    """True if a step asked a provider beside the chosen ones, which may have more to say."""
     return isinstance(step.payload, StepPayload) and step.payload.provider is not None
 
 
 def budget_spent(snapshot: JobSnapshot) -> str:
-    """Which budget of the job is spent, in words; empty if none is."""
+    """Name of the budget that is spent, in words; empty if none is."""
     budget = snapshot.job.budget
     if snapshot.trials_done >= budget.trials:
         return f"the budget of {budget.trials} trials is spent"

@@ -23,7 +23,7 @@ class TaskView:
     state: TaskState
     payload: Payload | None
     result: Result | None
-    """None before it has ended."""
+    """Result of the task; None before its end."""
     error: str = ""
 
     @property

@@ -24,7 +24,7 @@ def best_so_far(snapshot: JobSnapshot) -> float | None:
 
 
 def baseline_of(snapshot: JobSnapshot) -> JobBaseline:
-    """What is known of the user's kernel; its baseline must have been measured."""
+    """Results of the user's kernel from all tasks; its baseline must have been measured."""
     found = joined(t.result for t in snapshot.tasks)
     assert found is not None, "decide starts with the baseline"
     return found
@@ -45,7 +45,7 @@ class Asked(Protocol):
 
     @property
     def payload(self) -> Payload | None:
-        """What it was asked."""
+        """Payload of the task."""
         ...
 
 
@@ -105,7 +105,7 @@ def slice_results(tasks: Iterable[TaskView], candidate: str) -> list[SliceResult
 
 
 def is_exhausted(tasks: Iterable[TaskView], candidate: str) -> bool:
-    """Whether the searcher of a candidate has nothing more to propose."""
+    """True if the searcher of a candidate has nothing more to propose."""
     return any(r.ended_by is SliceEnd.EXHAUSTED for r in slice_results(tasks, candidate))
 
 
@@ -122,12 +122,12 @@ def is_spent(tasks: Iterable[TaskView], candidate: str, trials: int) -> bool:
 
 
 def is_fatal(task: TaskView) -> bool:
-    """Whether a task was given up that a job cannot do without; it can do without a profile or a tool."""
+    """True if a task was given up that the job needs; profiles and tools are dispensable."""
     return task.state is TaskState.DEAD and task.kind not in (TaskKind.PROFILE, TaskKind.TOOL)
 
 
 def to_profile(tasks: Sequence[TaskView], baseline: JobBaseline, candidate: str | None) -> bool:
-    """Whether the best of a candidate is to be profiled: that works here, and was not done yet."""
+    """True if the best of a candidate is to be profiled: that works here, and was not done yet."""
     if candidate is None or not baseline.counters.values or any(c.missing for c in baseline.counted):
         return False
     searched = seen = -1

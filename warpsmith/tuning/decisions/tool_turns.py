@@ -28,7 +28,7 @@ def with_tools(snapshot: JobSnapshot, payload: StepPayload, used: int = 0) -> St
 def use_tools(
     snapshot: JobSnapshot, step: str, payload: StepPayload, result: StepResult
 ) -> tuple[Action, ...]:
-    """What follows a turn that wants tools: their use on a device, then the next turn.
+    """Actions after a turn that wants tools: their use on a device, then the next turn.
 
     Args:
         step: task of the turn.

@@ -1,4 +1,4 @@
-"""What a session knows of the user's kernel: on what it is right, how exactly, and what the device can do."""
+"""Knowledge of the baseline: cases on which it is right, its errors, and the ceilings of the device."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ class BaselineKnowledge:
     """Empty until `learn`."""
 
     ceilings: Ceilings | None = None
-    """None: not measured, so no time is too short."""
+    """Ceilings of the device; None: not measured, so no time is too short."""
     sizes: dict[str, dict[str, float]] = field(default_factory=dict)
     """Typical size of outputs by workload key and name; see `ExpectedOutputs.sizes`."""
     own_globals: frozenset[str] = frozenset()
@@ -49,11 +49,11 @@ class BaselineKnowledge:
 
     @property
     def is_steady(self) -> bool:
-        """Whether no two runs of the user's kernel on the same inputs differed."""
+        """True if no two runs of the user's kernel on the same inputs differed."""
         return all(c.spread == 0.0 for c in self._cases.values())
 
     def known(self, of: Workload | Case) -> CheckedCase | None:
-        """How the user's kernel did on such inputs; None if it was not tried or was not right."""
+        """Result of the user's kernel on such inputs; None if it was not tried or was not right."""
         case = as_case(of)
         # What holds of one draw of another family holds of all of them.
         variant = case.variant if case.family is Family.WORLD else 0

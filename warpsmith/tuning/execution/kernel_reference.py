@@ -55,8 +55,7 @@ class OwnKernel:
         return found
 
     def overruns(self, plans: Sequence[WorkloadPlan], workload: Workload) -> bool:
-        """Whether it is seen to write outside its buffers on any of these inputs of a workload; false also if
-        that cannot be told.
+        """True if it writes outside its buffers on any of these inputs; false also if that cannot be told.
 
         One kind of guard words shows what the other hides: a number that is added vanishes beside larger
         ones, and one near zero may be within bounds that a kernel keeps.

@@ -1,4 +1,4 @@
-"""What the launches of a session get: arguments in numbers, drawn from a seed that nobody else knows."""
+"""Inputs of a session's launches: arguments in numbers, drawn from a seed that nobody else knows."""
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -47,7 +47,7 @@ class SessionInputs:
         return Template(kernel=self.job.kernel, space=self.job.space)
 
     def is_listed(self, workload: Workload) -> bool:
-        """Whether the job lists a workload of these extents, so that kernels are timed on it."""
+        """True if the job lists a workload of these extents, so that kernels are timed on it."""
         return workload.key in {w.key for w in self.job.workloads}
 
     def plan(self, of: Workload | Case) -> WorkloadPlan:
@@ -66,7 +66,7 @@ class SessionInputs:
         return self._plans[case.key]
 
     def kept(self, of: Workload | Case) -> Mapping[str, KeptElements]:
-        """Which elements count of the outputs of which not all do, by name.
+        """Masks of the elements that count, by name, of outputs of which not all do.
 
         Raises:
             ExpressionError: a shape, value or condition cannot be evaluated.
@@ -134,7 +134,7 @@ class SessionInputs:
         return [Case(workload)]
 
     def search_gets(self, key: CaseKey) -> bool:
-        """Whether a search trial may be launched on these inputs."""
+        """True if a search trial may be launched on these inputs."""
         other = self._others.get(key.workload)
         return key.is_own_draw or (other is not None and other.key == key)
 

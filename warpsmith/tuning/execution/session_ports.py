@@ -41,15 +41,15 @@ class SessionPorts:
     reference: ReferencePort
     defences: Defences = field(default_factory=Defences)
     sanitizer: SanitizerPort | None = None
-    """None if the platform has no sanitizer."""
+    """Memory sanitizer; None if the platform has none."""
     conditions: ConditionsPort | None = None
-    """None if the device cannot report its state."""
+    """Clocks and throttling; None if the device cannot report its state."""
     counters: CountersPort | None = None
-    """None if the operator disabled counters, or the platform has none."""
+    """Hardware counters; None if the operator disabled them, or the platform has none."""
     energy: EnergyCounter | None = None
-    """None if the device has no energy counter."""
+    """Energy counter; None if the device has none."""
     ceilings: CeilingsPort | None = None
-    """None: this process keeps them, for as long as it lives."""
+    """Store of ceilings; None: this process holds them, for as long as it lives."""
     device_reference: ReferencePort | None = None
     """Computes the references of large cases on the device, in moments; what it finds wrong with a kernel is
     judged by `reference` in the end. None: the device has no library for that."""
@@ -79,7 +79,7 @@ class LoadedKernel:
     """A binary in a device child, and its launch on one workload."""
 
     handle: int
-    """As `DevicePort.load` gave it; of no use once that child is replaced."""
+    """Handle from `DevicePort.load`; void once that child is replaced."""
     workload: Workload
     size: LaunchSize
 
@@ -92,10 +92,10 @@ class CheckedLaunch:
     """Case whose expected outputs it must match."""
     plan: WorkloadPlan
     report: RunReport
-    """Without elements that do not count."""
+    """Report without elements that do not count."""
     ranges: Mapping[str, Ranges] | None
-    """Where the elements lie that were brought back, in the whole outputs; None: all were."""
+    """Element ranges that were brought back, in the whole outputs; None: all were."""
     words: str = ""
     """Prefix of a rejection's reason."""
     kept: Mapping[str, KeptElements] = field(default_factory=dict)
-    """Which elements count of the outputs of which not all do."""
+    """Masks of the elements that count, by name, of outputs of which not all do."""

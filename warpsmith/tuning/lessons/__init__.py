@@ -1,1 +1,1 @@
-"""What finished jobs taught: which kernels are alike, and what gained or failed on them."""
+"""Lessons of finished jobs: similarity of kernels, and templates that gained or failed on them."""

@@ -1,4 +1,4 @@
-"""Which kernel a kernel is. Pure."""
+"""Fingerprint that identifies a kernel across jobs. Pure."""
 
 import hashlib
 import json

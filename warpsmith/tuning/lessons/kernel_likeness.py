@@ -1,4 +1,4 @@
-"""How much a kernel is like another. Pure.
+"""Similarity of two kernels by their sources. Pure.
 
 The sketch is MinHash (Broder, "On the resemblance and containment of documents", 1997) with multiply-shift
 hashes over runs of tokens.

@@ -1,4 +1,4 @@
-"""What every launch of a session must leave. It stays in the worker, away from what runs a candidate."""
+"""Expected outputs of every launch. They stay in the worker, away from the process of a candidate."""
 
 import functools
 import logging
@@ -58,7 +58,7 @@ class ExpectedOutputs:
 
     @property
     def reference(self) -> ReferencePort:
-        """What computes them, unless the user's kernel is the reference."""
+        """NumPy reference that computes the outputs, unless the user's kernel is the reference."""
         return self.ports.reference if self._reference is None else self._reference
 
     @contextmanager
@@ -71,7 +71,7 @@ class ExpectedOutputs:
             self._reference = before
 
     def of(self, of: Workload | Case) -> Mapping[str, Array]:
-        """What the elements that count of every mutated argument must hold, flat, by argument name.
+        """Right values of the elements that count of every mutated argument, flat, by argument name.
 
         Raises:
             InvalidInput: the reference is of no use; says why.
@@ -104,7 +104,7 @@ class ExpectedOutputs:
         return counted(outputs, self.inputs.kept(case))
 
     def on_device(self, case: Case) -> bool:
-        """Whether the outputs of a case are computed on the device, and so never while something is timed."""
+        """True if the outputs of a case are computed on the device, and so never while something is timed."""
         if self.ports.device_reference is None or self._device_fails:
             return False
         is_numpy = isinstance(self.inputs.job.reference, NumpyReference)
@@ -194,7 +194,7 @@ class ExpectedOutputs:
         return sizes[workload.key]
 
     def moved(self, case: Case, share: float) -> Mapping[str, Array]:
-        """What the reference makes of inputs whose floats are each moved by up to this share of their size.
+        """Outputs of the reference for inputs whose floats are each moved by up to this share of their size.
 
         Raises:
             InvalidInput: the reference is of no use there.
@@ -230,7 +230,7 @@ class ExpectedOutputs:
         return self._rooms.get(case.key, {})
 
     def tolerance(self, workload: Workload, output: BufferPlan) -> Tolerance:
-        """Of an output on the workload's own inputs. Raises as `sizes` does."""
+        """Tolerance of an output on the workload's own inputs. Raises as `sizes` does."""
         sized = CheckedCase(dimensions=workload.dimensions, sizes=self.sizes(workload))
         return tolerance_of(self.inputs.job, self.inputs.plan(workload), output, sized)
 

@@ -1,6 +1,6 @@
-"""Whether a candidate may be refused for what it left on inputs that the user's kernel was not tried on.
+"""Re-runs the baseline on inputs that rejected a candidate; a rejection stands only if the baseline is right.
 
-Whether a kernel is right can depend on the draw: a row of zeros, by which a kernel divides, is in some draws
+A kernel may be right on some draws only: a row of zeros, by which a kernel divides, is in some draws
 of sparse inputs and not in others. Whether it writes outside its buffers can depend on the shape: a kernel
 without a guard does so wherever its launch has more threads than there are elements. A draw is fair if the
 user's kernel is right on it.
@@ -32,7 +32,7 @@ class FairCases:
     inputs: SessionInputs
     expected: ExpectedOutputs
     _unfair: dict[tuple[CaseKey, Stage], bool] = field(default_factory=dict)
-    """Whether a refusal at such a stage is excused on these inputs."""
+    """True: a refusal at this stage on these inputs is excused, since the baseline fails there too."""
     _asking: threading.Lock = field(default_factory=threading.Lock)
 
     def excuses(self, refused: Rejected, launch: CheckedLaunch) -> bool:

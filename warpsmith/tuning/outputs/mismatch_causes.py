@@ -37,16 +37,16 @@ class Mismatch:
     tolerance: Tolerance
     error: ErrorReport
     ranges: Ranges | None
-    """Where the elements lie that were brought back; None: all were."""
+    """Element ranges of the output that were brought back; None: all."""
     kept: KeptElements | None = None
-    """Which elements count, so that they are compared; None: all."""
+    """Mask of the elements that count and are compared; None: all."""
 
     def hides_unwritten(self, poison: bytes) -> bool:
-        """Whether elements are within the tolerance that the launch never wrote; see `hidden_unwritten`."""
+        """True if elements that the launch never wrote are within the tolerance; see `hidden_unwritten`."""
         return bool(hidden_unwritten(self.got, self.want, self.tolerance, poison, self.places).size)
 
     def places(self) -> NDArray[np.int64]:
-        """Where in the whole output the compared elements lie."""
+        """Positions of the compared elements in the whole output."""
         if self.kept is not None:
             return self.kept.places(self.ranges)
         if self.ranges is None:
@@ -102,7 +102,7 @@ def _advice(job: Job, mismatch: Mismatch) -> str:
 
 
 def _not_finite(mismatch: Mismatch) -> str:
-    """Which side has NaN or infinities where the other has numbers; empty if neither has."""
+    """Names the side that has NaN or infinities where the other has numbers; empty if neither has."""
     got, want = np.isfinite(_wide(mismatch.got)), np.isfinite(_wide(mismatch.want))
     of_reference, of_kernel = int((got & ~want).sum()), int((want & ~got).sum())
     if not of_reference and not of_kernel:
@@ -117,7 +117,7 @@ def _not_finite(mismatch: Mismatch) -> str:
 
 
 def _factor(mismatch: Mismatch) -> str:
-    """How the result is a multiple of the reference's; empty if it is none."""
+    """Factor between the result and the reference's, in words; empty if there is none."""
     got, want = _wide(mismatch.got), _wide(mismatch.want)
     with np.errstate(all="ignore"):
         size = float((want * want).sum())
@@ -132,7 +132,7 @@ def _factor(mismatch: Mismatch) -> str:
 
 
 def _transposed(mismatch: Mismatch) -> str:
-    """How the result is the reference's with its axes swapped; empty if it is not."""
+    """Words for a result that is the reference's with its axes swapped; else empty."""
     shape = mismatch.buffer.shape
     if mismatch.got.size != mismatch.buffer.elements or len(shape) != 2 or min(shape) < 2:
         return ""

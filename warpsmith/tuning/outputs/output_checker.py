@@ -58,7 +58,7 @@ class OutputChecker:
         return checked_launch(case, plan, report, ranges, kept)
 
     def evaluate(self, launch: CheckedLaunch) -> CheckResult:
-        """What a launch left against what it must leave; any thread may ask.
+        """Compare the outputs of a launch with the expected ones; any thread may ask.
 
         Needs a device for a refusal only, of which `FairCases` may have to judge.
 
@@ -100,12 +100,12 @@ class OutputChecker:
         return self.evaluate(self.launch(loaded, whole=whole, repeat=repeat, on=on))
 
     def refusal(self, launch: CheckedLaunch | None) -> Rejected | None:
-        """Why what a launch left is wrong; None if it is right or there is none."""
+        """Rejection of a launch for its outputs; None if they are right or nothing was launched."""
         found = None if launch is None else self.evaluate(launch)
         return found if isinstance(found, Rejected) else None
 
     def binary_refusal(self, kernel: ConfiguredKernel, compiled: Compiled) -> Rejected | None:
-        """Why a binary may not run; None if it may."""
+        """Rejection of a binary that may not run; None if it may."""
         on, baseline = self.inputs.defences, self.inputs.baseline
         refusal = undeclared_words(compiled, baseline.own_telling) if on.telling else None
         if refusal is None and on.globals:
@@ -114,7 +114,7 @@ class OutputChecker:
 
 
 def is_wrong(found: CheckResult) -> bool:
-    """Whether a launch is refused for its values."""
+    """True if a launch is refused for its values."""
     return isinstance(found, Rejected) and found.stage is Stage.CORRECTNESS
 
 
@@ -129,7 +129,7 @@ def checked_launch(
     """A launch of which nothing is known but what counts.
 
     Args:
-        ranges: where the elements lie that were brought back; None: all were.
+        ranges: element ranges that were brought back; None: all.
         kept: which elements count for these inputs.
         words: see `CheckedLaunch`.
     """

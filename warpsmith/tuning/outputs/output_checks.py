@@ -305,7 +305,7 @@ def spread(job: Job, plan: WorkloadPlan, report: RunReport, known: CheckedCase) 
 
 
 def _of_two(tolerance: Tolerance) -> Tolerance:
-    """What two right launches may differ by in elements that the tolerance's share is for."""
+    """Tolerance between two right launches, each of which may use the share once."""
     return tolerance.model_copy(update={"share": 2 * tolerance.share, "within": 2 * tolerance.within})
 
 

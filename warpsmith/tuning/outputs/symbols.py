@@ -36,7 +36,7 @@ def without_unit(symbol: str) -> str:
 
 
 def variable_of(symbol: str) -> str:
-    """What the source calls the variable of a symbol: `calls` for `_ZN3foo5callsE`.
+    """Name of a symbol's variable in the source: `calls` for `_ZN3foo5callsE`.
 
     Source: Itanium C++ ABI, 5.1. Names in template arguments and types are others' names.
 

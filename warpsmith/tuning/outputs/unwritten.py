@@ -31,7 +31,7 @@ def unwritten(got: Array, want: Array, poison: bytes, where: Places) -> Array:
 
 
 def hidden_unwritten(got: Array, want: Array, tolerance: Tolerance, poison: bytes, where: Places) -> Array:
-    """The same of an output that is within the tolerance.
+    """Find elements of an output within the tolerance that still hold the fill.
 
     A kernel that is its own reference leaves fill bytes there as well. What is expected is then as large as
     they are, and so is a tolerance that follows it. Types of one byte have no such tolerance.
@@ -56,7 +56,7 @@ def hidden_unwritten(got: Array, want: Array, tolerance: Tolerance, poison: byte
 
 
 def _hold(got: Array, poison: bytes, places: NDArray[np.int64], first_byte: int) -> NDArray[np.bool_]:
-    """Whether elements hold the fill in their bytes from this one on."""
+    """Mask of elements that hold the fill in their bytes from this one on."""
     width = got.dtype.itemsize
     filled = np.frombuffer(poison * -(-width // len(poison)) * 2, np.uint8)
     phases = np.stack([filled[p : p + width] for p in range(0, max(len(poison), width), width)])

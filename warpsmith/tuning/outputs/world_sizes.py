@@ -1,4 +1,4 @@
-"""How large the outputs of a world are, by which they are judged."""
+"""Sizes of the outputs of an edge case, by which they are judged."""
 
 from warpsmith.domain.jobs.plan import Family
 from warpsmith.tuning.execution.session_inputs import SessionInputs
@@ -10,7 +10,7 @@ from warpsmith.verify.worlds import CANCELLING, SCALED, WorldKind, kind_of
 CANCELLED = 32.0
 """Factor on the absolute tolerance of outputs that may cancel."""
 FAR = 2.0**20
-"""The same factor where inputs are far from zero: outputs may be far below the products of their inputs."""
+"""`CANCELLED` where inputs are far from zero: outputs may be far below the products of their inputs."""
 LEAST_GROWTH = 2.0**-10
 """Outputs of a world that are smaller than usual by less are judged as usual."""
 
@@ -44,7 +44,7 @@ def sized_world(inputs: SessionInputs, expected: ExpectedOutputs, case: Case) ->
 
 
 def known_of(inputs: SessionInputs, expected: ExpectedOutputs, case: Case) -> CheckedCase | None:
-    """What is known of the user's kernel on such inputs; a world has the sizes of this session's seed."""
+    """Result of the user's kernel on such inputs; an edge case has the sizes of this session's seed."""
     known = inputs.baseline.known(case)
     if known is None or case.family is not Family.WORLD:
         return known

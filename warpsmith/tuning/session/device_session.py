@@ -1,4 +1,4 @@
-"""One job on one device: a child that is replaced after any fault, and what goes through it."""
+"""Session of one job on one device: a child that is replaced after any fault, its inputs and checks."""
 
 import secrets
 from concurrent.futures import Future

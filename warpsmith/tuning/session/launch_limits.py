@@ -1,4 +1,4 @@
-"""Whether a device can take a launch, by its limits alone; nothing is launched."""
+"""Refuses launches beyond a device's limits; nothing is launched."""
 
 from warpsmith.domain.device import DeviceInfo, DeviceLimits
 from warpsmith.domain.jobs.job import Workload

@@ -33,7 +33,7 @@ class TimingSampler:
         return self._time(loaded, timing).samples
 
     def clocked(self, loaded: LoadedKernel, timing: TimingPlan) -> Timed:
-        """The same with the seconds that the worker waited; see `time` for errors."""
+        """Time launches, and return the seconds that the worker waited too; see `time` for errors."""
         return self._time(loaded, timing)
 
     def sample(
@@ -69,7 +69,7 @@ class TimingSampler:
         return timed.samples, checked_launch(case, self.inputs.plan(case), made, ranges, kept, words)
 
     def below_floor(self, workload: Workload, time_us: float) -> str:
-        """Why no kernel can be so fast, in words; empty if one can, or if nothing is known."""
+        """Words for a time below the workload's floor; empty if a kernel can be so fast, or none is known."""
         floor = self.floor(workload) if self.inputs.defences.floor else None
         return "" if floor is None else below_floor(floor, time_us)
 

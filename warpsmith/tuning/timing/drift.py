@@ -184,7 +184,7 @@ class DriftWatch:
     def _on_device(
         self, own: Compiled | Rejected, measure: Callable[[Compiled], dict[str, T]]
     ) -> dict[str, T]:
-        """What was measured; nothing if a kernel was refused or ended its process."""
+        """Times on the device; empty if a kernel was refused or ended its process."""
         if isinstance(own, Rejected):
             return {}
         try:

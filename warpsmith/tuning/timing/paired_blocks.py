@@ -41,7 +41,7 @@ TimeBlock = Callable[[bool], Sequence[float] | Rejected]
 
 @dataclass(frozen=True)
 class Side:
-    """One kernel of a comparison in its process. Both sides are checked alike, since checks take time."""
+    """Kernel of a comparison in its process. Both sides are checked alike, since checks take time."""
 
     session: DeviceSession
     loaded: LoadedKernel
@@ -64,7 +64,7 @@ class Side:
         return lambda _: self.session.sampler.time(self.loaded, plan).samples_us
 
     def clocked(self, plan: TimingPlan) -> Timed:
-        """One timing with the worker's own clock around it; no launch is checked."""
+        """Time once with the worker's own clock around; no launch is checked."""
         return self.session.sampler.clocked(self.loaded, plan)
 
     def checked_us(self, plan: TimingPlan) -> float | Rejected:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.tasks import BaselineResult, ToolAnswer, ToolCall, ToolName, ToolResult
+from warpsmith.tuning.tasks import BaselineResult, ToolAnswer, ToolCall, ToolResult
 from warpsmith.tuning.tools.check import check
 from warpsmith.tuning.tools.compile import compile_
 from warpsmith.tuning.tools.profile import Interpret, profile
@@ -12,8 +12,6 @@ from warpsmith.tuning.tools.time import time_
 from warpsmith.tuning.tools.workbench import Workbench
 
 LATE = ToolAnswer(text="not done: the seconds that tools may take were spent by earlier calls", ok=False)
-ON_DEVICE: tuple[ToolName, ...] = ("compile", "check", "time", "profile")
-"""Tools that need a worker with a device."""
 
 
 def use(
@@ -23,7 +21,7 @@ def use(
     seconds: float,
     interpret: Interpret,
 ) -> ToolResult:
-    """What the tools say, call by call.
+    """Run the tools and answer call by call.
 
     Args:
         calls: those without an answer, in order.

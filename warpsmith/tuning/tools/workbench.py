@@ -1,4 +1,4 @@
-"""What the tools share: the session of a job, its baseline, and words for configurations and refusals."""
+"""Workbench of the tools: the session of a job, its baseline, and words for configurations and refusals."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ class Workbench:
 
     @cached_property
     def _energy(self) -> EnergyPruner | None:
-        """One that measures the energy of every configuration, if that is what counts."""
+        """Pruner that lets the energy of every configuration be measured; None if the objective is time."""
         if not self._counts_energy:
             return None
         weights = {w.key: w.weight for w in self.session.job.workloads}
@@ -69,7 +69,7 @@ class Workbench:
 
     @cached_property
     def _watch(self) -> DriftWatch:
-        """One that has seen nothing takes every outcome for an apparent best, and times it in pairs."""
+        """Fresh drift watch, which takes every outcome for an apparent best and times it in pairs."""
         watch = DriftWatch(self.session, self.baseline_us)
         watch.prepare()
         return watch
@@ -131,7 +131,7 @@ def named(configuration: Configuration) -> str:
 
 
 def refused(configuration: Configuration, why: Rejected) -> str:
-    """Why a configuration was refused, with the end of the compiler's messages."""
+    """Words for the rejection of a configuration, with the end of the compiler's messages."""
     where = f" at {why.workload}" if why.workload else ""
     words = f"{named(configuration)}: refused ({why.stage.value}{where}): {why.reason}"
     log = why.log.strip()

@@ -33,7 +33,7 @@ NO_ENERGY = "the baseline was measured without its energy; submit the job again"
 
 @dataclass(frozen=True)
 class SliceStart:
-    """What is known of the candidate when a slice begins."""
+    """State of the candidate when a slice begins."""
 
     gate: bool = True
     """The template is new: its default configuration is checked whole before anything else, and a failure
@@ -99,7 +99,7 @@ def _times_us(job: Job, baseline: BaselineResult) -> dict[str, float]:
 
 
 def has_energy(baseline: BaselineResult) -> bool:
-    """Whether the energy of the user's kernel was measured on every workload."""
+    """True if the energy of the user's kernel was measured on every workload."""
     return all(t.energy_mj is not None for t in baseline.timings)
 
 
@@ -127,7 +127,7 @@ class FinishedRun:
     seconds: float
     """On the device."""
     drifts: Mapping[str, float]
-    """Of the device while it ran, as ratios of times by workload key."""
+    """Drift of the device during the trial, as ratios of times by workload key."""
 
 
 @dataclass
@@ -155,7 +155,7 @@ class _Slice:
     energy_pruner: EnergyPruner | None = None
     done: int = 0
     refusal: str = ""
-    """Why the first refused configuration was refused."""
+    """Reason of the first rejection; empty if no configuration was rejected."""
     spoilt: bool = False
     """True if the child must be replaced before the next trial."""
     started: float = field(default_factory=time.monotonic)
@@ -204,7 +204,7 @@ class _Slice:
         )
 
     def search(self, lane: Executor, evaluate: Evaluate, pipeline: TrialPipeline) -> SliceResult:
-        """One trial on the device, one with the evaluation, the others with the compilers."""
+        """Overlap trials: one on the device, one in evaluation, the others with the compilers."""
         self.drift.prepare()
         overlaps = not isinstance(lane, _Here)
         context = TrialContext(
@@ -271,12 +271,12 @@ class _Slice:
         )
 
     def result(self, ended_by: SliceEnd) -> SliceResult:
-        """What the slice brought."""
+        """Result of the slice, for the task."""
         seconds = time.monotonic() - self.started
         return SliceResult(trials=self.done, seconds=seconds, ended_by=ended_by, refusal=self.refusal)
 
     def _end(self, exhausted: bool) -> SliceEnd:
-        """Why it ends. `exhausted`: the searcher proposed nothing more."""
+        """Cause of the end. `exhausted`: the searcher proposed nothing more."""
         end = SliceEnd.EXHAUSTED if exhausted else SliceEnd.LIMIT
         return self.searcher.cut_off or end
 

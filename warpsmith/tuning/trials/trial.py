@@ -1,4 +1,4 @@
-"""One trial: launch gate, check, timing, on every workload the constraints allow."""
+"""Runs a trial: launch gate, check and timing on every workload that the constraints allow."""
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ from warpsmith.tuning.trials.pruner import Estimate, Pruner
 GIVE_UP_RATIO = 3.0
 """Slowness relative to the baseline above which a configuration is timed with few samples only."""
 HOPELESS_RATIO = 1.5
-"""The same relative to the best configuration so far; few samples suffice to rank it."""
+"""Slowness relative to the best configuration so far above which few samples suffice to rank it."""
 
 _CHILD_STAGES = {"timeout": "ran past its deadline", "signal": "crashed", "device": "faulted"}
 
@@ -68,7 +68,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class TrialContext:
-    """What all trials of a slice share."""
+    """Session, baseline and pruners that all trials of a slice share."""
 
     session: DeviceSession
     baseline_us: Mapping[str, float]
@@ -78,9 +78,9 @@ class TrialContext:
     whole: bool = False
     """Compare every element of every output, not a sample."""
     pruner: Pruner | None = None
-    """What the search has seen so far; without it, no trial is cut short."""
+    """Trials finished so far; None disables pruning."""
     energy_pruner: EnergyPruner | None = None
-    """The same of energies; for jobs whose objective is energy, and only these."""
+    """Energies of finished trials; given exactly for jobs whose objective is energy."""
 
     def __post_init__(self) -> None:
         assert (self.energy_pruner is None) == (self.session.job.objective.metric is Metric.TIME)
@@ -98,7 +98,7 @@ class TrialContext:
 
 
 class Trial:
-    """One configuration: `run` does all that needs the device, `settle` waits for the evaluation."""
+    """Trial of one configuration: `run` does all that needs the device, `settle` waits for the evaluation."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Trial:
         self._ended: Rejected | None = None
         """Reason why it ended before its last workload, other than by an evaluation."""
         self._estimate: Estimate | None = None
-        """What is expected of it, if it looked hopeless."""
+        """Predicted objective, if the configuration looked hopeless."""
         self._skipped: tuple[str, ...] = ()
         """Keys of the workloads that were skipped because it looked hopeless."""
 
@@ -137,7 +137,7 @@ class Trial:
             self._device.unload(self._handle)
 
     def refuse(self) -> Rejected | None:
-        """Why it is not launched at all; None: it is."""
+        """Rejection before any launch; None: the configuration may run."""
         if isinstance(self._compiled, Rejected):
             return self._compiled
         refused = self._session.checker.binary_refusal(self._kernel, self._compiled)
@@ -248,7 +248,7 @@ class Trial:
         self._parts[-1] = replace(part, samples=samples, timed=evaluated)
 
     def _is_decided(self, rest: Sequence[Workload]) -> bool:
-        """Whether the other workloads need not run: it is rejected, or looks hopeless."""
+        """True if the other workloads need not run: the configuration is rejected, or looks hopeless."""
         pruner = self._context.pruner
         if self._parts[-1].is_refused:
             return True
@@ -258,7 +258,7 @@ class Trial:
         return self._gives_up(estimate, rest)
 
     def _is_worth_metering(self) -> bool:
-        """Whether its energy may be worth the runs that measure it."""
+        """True if the energy may be worth the runs that measure it."""
         pruner = self._context.energy_pruner
         # A run of the counter is long; whether the kernel is right is known sooner.
         if pruner is None or any(isinstance(p.checked.result(), Rejected) for p in self._parts):

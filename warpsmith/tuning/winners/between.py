@@ -29,7 +29,7 @@ DRAWS = 64
 
 @dataclass
 class Between:
-    """What is known of shapes between the workloads of a job, over all rounds of withdrawing winners."""
+    """Results on shapes between the workloads of a job, over all rounds of withdrawing winners."""
 
     job: Job
     contest: Contest
@@ -39,10 +39,10 @@ class Between:
     def settled(
         self, decided: Mapping[str, Decided], alive: Callable[[], bool]
     ) -> tuple[dict[str, Decided], tuple[CheckedShape, ...]]:
-        """The same once every server was run between its workloads; one that is wrong there gives way.
+        """Run every server on shapes between its workloads; one that is wrong there gives way to the next.
 
         Returns:
-            What was decided, and the shapes on which its servers were right and faster.
+            The decisions that stand, and the shapes on which their servers were right and faster.
         """
         now = dict(decided)
         if not self.contest.base.inputs.defences.between:
@@ -133,7 +133,7 @@ class Between:
 
 
 def tried(contest: Contest, finalist: Finalist, shapes: Sequence[Workload]) -> dict[str, float] | Rejected:
-    """How many times faster than the user's kernel a finalist is on other shapes, by their keys.
+    """Speed-ups of a finalist over the user's kernel on other shapes, by their keys.
 
     Shapes whose reference fails, or that cannot be timed, are left out.
 

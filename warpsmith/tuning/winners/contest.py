@@ -50,7 +50,7 @@ Contenders = tuple[Workload, Sequence[Finalist]]
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """How a winner is compared with the baseline."""
+    """Number of blocks, noise and thresholds by which winners are compared with the baseline."""
 
     pairs: int
     """Block pairs of each comparison."""
@@ -65,7 +65,7 @@ class ComparisonPlan:
 
 @dataclass(frozen=True)
 class Decided:
-    """What a workload's contenders came to."""
+    """Outcome of the comparisons of a workload's finalists."""
 
     workload: Workload
     comparison: Comparison | None = None
@@ -173,14 +173,14 @@ class Contest:
     def _timed_us(
         self, session: DeviceSession, workload: Workload, finalist: Finalist, plan: TimingPlan
     ) -> float | None:
-        """One more time of a finalist, µs; None if it fails, which its second check would find as well."""
+        """Time of a finalist measured once more, µs; None if that fails, which its second check finds too."""
         kernel, compiled = self.binary(finalist)
         if isinstance(compiled, Rejected) or self.base.checker.binary_refusal(kernel, compiled) is not None:
             return None
         return timed_once(session, workload, kernel, compiled, plan)
 
     def without(self, decided: Mapping[str, Decided], refused: Mapping[Name, Rejected]) -> dict[str, Decided]:
-        """The same without winners that are refused everywhere; those left take their place."""
+        """Withdraw winners that are refused everywhere; finalists that are left take their place."""
         settled = dict(decided)
         self._refused |= set(refused)
         for key, before in decided.items():
@@ -221,7 +221,7 @@ class Contest:
         return decided
 
     def inspected(self, decided: Mapping[str, Decided]) -> dict[str, Decided]:
-        """The same with the sanitizers' findings; who is refused for one gives way to those left.
+        """Add the sanitizers' findings; a winner that is refused for one gives way to those left.
 
         All winners are inspected at once, when nothing is timed any more: most of it is opening processes.
         """

@@ -31,7 +31,7 @@ class Finalist:
 
     @property
     def name(self) -> Name:
-        """What tells it from others."""
+        """Candidate and configuration that identify a finalist."""
         return self.candidate, configuration_key(self.configuration)
 
 

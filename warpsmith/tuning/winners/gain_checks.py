@@ -1,4 +1,4 @@
-"""Whether a gain is there on inputs that no launch had before, and on the worker's own clock.
+"""Confirms a gain on inputs that no launch had before, and by the worker's own clock.
 
 A store of earlier inputs with their answers is never wrong. It can only be fast on inputs that come again,
 and blocks of new ones find it by that effect, however it stores. A process that reports times of its own
@@ -73,7 +73,7 @@ def fresh_plan(cache: CacheState, launch_us: float) -> TimingPlan:
 
 @dataclass(frozen=True)
 class Doubt:
-    """Why a gain may not be published."""
+    """Reason for not publishing a gain."""
 
     words: str
     busy: bool = False
@@ -105,7 +105,7 @@ class FreshBlocks:
     def confirmed(
         self, gain: Interval, own: Side, winner: Side, timed: TimedBlocks, quiet: AbstractContextManager[None]
     ) -> Interval | Doubt:
-        """What `shown` says; a doubt is put to new blocks, and only one that they share remains.
+        """Result of `shown`; a doubt is put to new blocks, and only one that they share remains.
 
         Args:
             gain: on inputs that come again.
@@ -126,7 +126,7 @@ class FreshBlocks:
 
     @property
     def is_disturbed(self) -> bool:
-        """Whether the times of the user's kernel alone differ by as much as is in doubt."""
+        """True if the times of the user's kernel alone differ by as much as is in doubt."""
         medians = [float(np.median(block)) for block in joined(self.parts).samples["A"]]
         return max(medians) > BUSY_RATIO * min(medians)
 
@@ -155,7 +155,7 @@ class FreshBlocks:
 
 
 def clock_doubt(own: Side, winner: Side, launch_us: float) -> Doubt | None:
-    """Why the worker's own clock does not support the times that two processes report; None if it does.
+    """Doubt if the worker's own clock contradicts the times that two processes report; None: it agrees.
 
     Both do the same number of launches. What a block takes beyond its launches is alike on both sides, so
     the blocks of the winner must be shorter by what its times are shorter. Where the host disturbs them too

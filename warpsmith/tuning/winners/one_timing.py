@@ -1,4 +1,4 @@
-"""One timing of a kernel by itself, where a comparison in pairs would be too much."""
+"""Times a kernel once by itself, where a comparison in pairs would cost too much."""
 
 from warpsmith.domain.jobs.job import Workload
 from warpsmith.domain.jobs.plan import Compiled, TimingPlan

@@ -20,8 +20,7 @@ from warpsmith.tuning.winners.gain_checks import FreshBlocks
 PROCESSES = 3
 """Number of process pairs over which the blocks of a comparison are spread."""
 HOST_PROCESSES = 2
-"""The same number if kernels run on the host's cores, whose times differ more between blocks than between
-processes."""
+"""`PROCESSES` on the host's cores, whose times differ more between blocks than between processes."""
 MIN_PAIRS = 3
 """Least number of block pairs per pair of processes."""
 CLEAR = 0.05
@@ -60,7 +59,7 @@ class Entrant:
     fresh: FreshBlocks = field(default_factory=FreshBlocks)
     """Blocks with inputs that are new to every launch."""
     refused: Rejected | str = ""
-    """Why it may not win, found in a launch that was looked at, or in words if a process ended."""
+    """Rejection by a checked launch, or words if a process ended; empty: the kernel may win."""
     in_vain: bool = False
     """True once no gain that could be claimed lies within the interval."""
     is_clear: bool = False
@@ -68,7 +67,7 @@ class Entrant:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the next pair of processes times it."""
+        """True if the next pair of processes times this kernel as well."""
         return not (self.refused or self.in_vain or self.is_clear)
 
     @property
@@ -79,7 +78,7 @@ class Entrant:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What goes on around the blocks of comparisons."""
+    """Quiet context, executor and callback between which blocks are timed."""
 
     quiet: Callable[[], AbstractContextManager[None]]
     """Context in which the host does nothing but time. Outside of it processes are opened."""

@@ -42,7 +42,7 @@ class WinnerChecks:
     def refused(
         self, winners: Sequence[Winner], beside: Executor, own: Callable[[], Built]
     ) -> dict[str, str]:
-        """Why winners are withdrawn, by the keys of their workloads.
+        """Reasons for withdrawing winners, by the keys of their workloads.
 
         The configurations are checked beside each other, unless kernels run on the host's cores.
 
@@ -74,7 +74,7 @@ class WinnerChecks:
         return found
 
     def _refused(self, part: Sequence[Winner]) -> dict[str, str]:
-        """The same of one configuration, workload by workload."""
+        """Reasons for withdrawing one configuration, workload by workload."""
         return {w.workload.key: words for w in part if (words := self._words(w))}
 
     def _words(self, winner: Winner) -> str:
@@ -98,7 +98,7 @@ class WinnerChecks:
 
 
 def fault(session: DeviceSession, exc: Exception) -> str:
-    """What a finalist is withdrawn for if a launch of it ended in an error; renews a process that ended."""
+    """Reason for withdrawing a finalist whose launch ended in an error; renews a process that ended."""
     if not isinstance(exc, ChildDied):
         return str(exc)
     session.renew(faulted=True)
