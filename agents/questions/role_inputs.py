@@ -131,7 +131,7 @@ def _tester(context: StepContext) -> TesterInput:
     listed = [w.key for w in context.job.workloads]
     by_key: dict[str, list[str]] = {key: [] for key in listed}
     shapes = []
-    for case in (c for c in cases if c.family is not Family.WORLD):
+    for case in (c for c in cases if c.family is not Family.EDGE_CASE):
         key = Workload(dimensions=case.dimensions).key
         if key in by_key:
             by_key[key].append(case.family.value)

@@ -213,7 +213,7 @@ def test_the_tester_s_mistakes(answer: dict[str, Any], words: str, context: Step
 
 
 def test_a_tester_may_ask_for_every_family() -> None:
-    """Worlds are drawn by lot for every candidate, so that nobody needs to ask for one."""
+    """Edge cases are drawn by lot for every candidate, so that nobody needs to ask for one."""
     assert set(get_args(OtherFamily)) == {f.value for f in Family} - {"declared", "world"}
 
 

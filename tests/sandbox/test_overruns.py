@@ -24,10 +24,10 @@ from warpsmith.tuning.execution.session_ports import Case
 from warpsmith.tuning.outputs.output_checks import CheckResult
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel, SessionPorts
 from warpsmith.verify.dtypes import numpy_dtype, widened
-from warpsmith.verify.worlds import KINDS, WorldKind, kind_of
+from warpsmith.verify.edge_cases import KINDS, EdgeCase, kind_of
 
 BLOCK, LISTED = 64, 512
-TINY = Case(Workload(dimensions={"n": 500}), Family.WORLD, KINDS.index(WorldKind.TINY))
+TINY = Case(Workload(dimensions={"n": 500}), Family.EDGE_CASE, KINDS.index(EdgeCase.TINY))
 """Twelve threads have no element, and what they add is 2^-44 at most."""
 ADDS = "y[i] += c[0];"
 ADDS_GUARDED = "if (i < n) y[i] += c[0];"
@@ -85,8 +85,8 @@ def test_where_the_user_s_kernel_writes_outside_nobody_is_refused_for_it(
     opencl_info: DeviceInfo, pool: CompilePool
 ) -> None:
     with tuned(adding(ADDS), opencl_info, pool) as session:
-        worlds = [c for c in session.baseline.cases if c.family is Family.WORLD]
-        shapes = {c.dimensions["n"] for c in worlds if kind_of(c.variant) is WorldKind.TINY}
+        edge_cases = [c for c in session.baseline.cases if c.family is Family.EDGE_CASE]
+        shapes = {c.dimensions["n"] for c in edge_cases if kind_of(c.variant) is EdgeCase.TINY}
         assert shapes
         assert all(n % BLOCK == 0 for n in shapes), "what is added is seen, however small"
         assert not isinstance(checked(session, STORES, TINY), Rejected)

@@ -144,8 +144,8 @@ def test_baseline_and_search_share_inputs_and_the_verification_has_others(
     assert seeds[TaskKind.BASELINE] == seeds[TaskKind.SLICE]
     assert len(seeds[TaskKind.BASELINE]) == len(seeds[TaskKind.VERIFY]) == 1
     assert seeds[TaskKind.VERIFY].isdisjoint(seeds[TaskKind.BASELINE])
-    # Worlds are numbered alike everywhere; what they hold follows from the seed.
-    drawn = {k: [p for p in plans if p.family is not Family.WORLD] for k, plans in asked.items()}
+    # Edge cases are numbered alike everywhere; what they hold follows from the seed.
+    drawn = {k: [p for p in plans if p.family is not Family.EDGE_CASE] for k, plans in asked.items()}
     others = [{p.variant for p in drawn[kind] if p.variant} for kind in (TaskKind.BASELINE, TaskKind.SLICE)]
     assert all(others)
     assert others[0].isdisjoint(others[1]), "another draw is another one in each task"

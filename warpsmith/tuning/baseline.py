@@ -17,13 +17,13 @@ from warpsmith.job_checks.all_findings import launch_warnings
 from warpsmith.job_checks.parameters import unmet_constraints
 from warpsmith.measure.protocol import other_cache, search_plan
 from warpsmith.measure.statistics import summarise
-from warpsmith.system.progress_marker import HERE
+from warpsmith.system.progress_marker import PROGRESS
 from warpsmith.tuning.checks.baseline_cases import (
     check_case,
+    edge_cases,
     family_cases,
     neighbour_cases,
     passing,
-    world_cases,
 )
 from warpsmith.tuning.checks.baseline_time import SHARE, BaselineTime
 from warpsmith.tuning.checks.faulty_shapes import FaultyShapes
@@ -106,7 +106,7 @@ class _Baseline:
         except ChildDied as exc:
             session.renew()
             return self._refused(f"{self._where}: the kernel ended its process: {exc}")
-        for further in (neighbour_cases, world_cases):
+        for further in (neighbour_cases, edge_cases):
             self._cases += further(session, self._kernel, compiled, time_left, self._faulty)
         session.renew()
         return self._result(compiled, noise)
@@ -149,7 +149,7 @@ class _Baseline:
     def _refuse_overrun(self, index: int) -> None:
         """Begin a workload; raise `InvalidInput` if those before it took longer than the whole job may."""
         workloads = self._session.job.workloads
-        HERE.at(f"baseline: {workloads[index].key}")
+        PROGRESS.at(f"baseline: {workloads[index].key}")
         if index and self._time_left.is_over:
             words = f"the baseline of {index} of {len(workloads)} workloads took longer; raise it, or list"
             raise InvalidInput("budget.seconds", f"{words} fewer workloads")

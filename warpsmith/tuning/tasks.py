@@ -32,7 +32,7 @@ class CheckedCase(Frozen):
     dimensions: dict[str, int]
     family: Family = Family.DECLARED
     variant: int = 0
-    """Which world it is, if the family is `world`; else 0."""
+    """Number of the edge case, if the family is `world`; else 0."""
     neighbour_of: str = ""
     """Key of the workload from which this shape was derived; empty for a listed workload."""
     max_error: float = 0.0

@@ -32,7 +32,7 @@ class Defences:
     neighbours: bool = True
     """Shapes other than the listed workloads are checked, if the user's kernel is right on them."""
     worlds: bool = True
-    """Small worlds are checked: values, relations, scalars and shapes by lot."""
+    """Small edge cases are checked: values, relations, scalars and shapes by lot."""
     between: bool = True
     """Winners are checked at random shapes between the workloads, which a dispatch table would serve."""
     determinism: bool = True

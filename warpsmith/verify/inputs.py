@@ -17,8 +17,8 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.verify.arranged import arranged_pieces
 from warpsmith.verify.dtypes import narrowed, numpy_dtype, reference_dtype, widened
+from warpsmith.verify.edge_cases import bounds_of_integers, edge_case_values, stream_name
 from warpsmith.verify.input_families import applied
-from warpsmith.verify.worlds import bounds_of_integers, stream_name, world_of
 
 Array = NDArray[np.generic]
 
@@ -97,7 +97,7 @@ def tiles_of(
     draw = buffer.draw or default_draw(buffer.dtype)
     if (
         buffer.elements <= POOL_ELEMENTS
-        or family is Family.WORLD
+        or family is Family.EDGE_CASE
         or _moves(buffer)
         or draw.distribution in (*ARRANGED, Distribution.FILE)
     ):
@@ -111,7 +111,7 @@ def pool_of(buffer: BufferPlan, seed: int, variant: int, family: Family = Family
     elements depend on each other, are given, or have no other values."""
     draw = buffer.draw or default_draw(buffer.dtype)
     given = (*ARRANGED, Distribution.FILE, Distribution.CONSTANT)
-    if family is Family.WORLD or draw.distribution in given:
+    if family is Family.EDGE_CASE or draw.distribution in given:
         return None
     rng = np.random.Generator(np.random.PCG64(_key(seed, buffer.name, variant)))
     count = min(buffer.elements, POOL_ELEMENTS) + TILE_ELEMENTS
@@ -132,8 +132,8 @@ def drawn_pieces(
         family: transformation of the drawn values.
         form: applied to what is drawn, element by element; once to what many pieces are taken from.
     """
-    is_world = family is Family.WORLD
-    key = _key(seed, stream_name(buffer, variant) if is_world else buffer.name, variant)
+    is_edge = family is Family.EDGE_CASE
+    key = _key(seed, stream_name(buffer, variant) if is_edge else buffer.name, variant)
     draw = buffer.draw or default_draw(buffer.dtype)
     if draw.distribution in ARRANGED:
         for piece in arranged_pieces(buffer, draw, key, family):
@@ -143,11 +143,11 @@ def drawn_pieces(
         yield form(np.frombuffer(draw.npy.raw, numpy_dtype(buffer.dtype))[: buffer.elements])
         return
     rng = np.random.Generator(np.random.PCG64(key))
-    if is_world:
+    if is_edge:
         bounds = bounds_of_integers(buffer, variant, seed)
         if bounds is not None:
             draw = Draw(distribution=Distribution.INTEGERS, low=bounds[0], high=bounds[1])
-        yield form(world_of(_values(rng, draw, buffer.elements, buffer), buffer, seed, variant))
+        yield form(edge_case_values(_values(rng, draw, buffer.elements, buffer), buffer, seed, variant))
         return
     if buffer.elements <= POOL_ELEMENTS:
         yield form(applied(family, _values(rng, draw, buffer.elements, buffer), buffer, rng))

@@ -89,7 +89,7 @@ def test_what_is_arranged_or_small_is_drawn_by_the_host() -> None:
     arranged = Draw(distribution=Distribution.PERMUTATION)
     assert tiles_of(plan(Dtype.INT32, draw=arranged).buffers[0], 11) is None
     assert tiles_of(plan(Dtype.INT32).buffers[1], 11) is None
-    assert tiles_of(plan(Dtype.FLOAT16).buffers[0], 11, family=Family.WORLD) is None
+    assert tiles_of(plan(Dtype.FLOAT16).buffers[0], 11, family=Family.EDGE_CASE) is None
 
 
 @pytest.mark.parametrize("role", [Role.INPUT, Role.INOUT])

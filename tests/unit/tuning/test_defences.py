@@ -225,7 +225,7 @@ def test_trials_timed_while_the_device_drifts_are_marked_and_corrected() -> None
     assert as_timed.objective == pytest.approx(1.5, rel=0.01)
 
 
-@pytest.mark.parametrize("family", [f for f in Family if f is not Family.WORLD])
+@pytest.mark.parametrize("family", [f for f in Family if f is not Family.EDGE_CASE])
 @pytest.mark.parametrize(
     ("dtype", "draw"),
     [

@@ -272,7 +272,7 @@ def test_certain_cases_are_what_a_winner_is_checked_with(monkeypatch: pytest.Mon
     workload = JOB.workloads[1]
     own = [Case(workload), session.inputs.another_draw(workload)]
     here = [c for c in session.baseline.cases if c.dimensions == workload.dimensions]
-    families = [Case(workload, c.family) for c in here if c.family is not Family.WORLD][1:]
+    families = [Case(workload, c.family) for c in here if c.family is not Family.EDGE_CASE][1:]
     assert families
     assert certain_cases(session, workload) == own + families
     monkeypatch.setattr("warpsmith.tuning.checks.extra_cases.FAMILY_BYTES", 8)

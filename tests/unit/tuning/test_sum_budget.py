@@ -5,7 +5,7 @@ import pytest
 
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.job import Tolerance
-from warpsmith.tuning.outputs.output_checks import WORLD_LUCK, WORLD_STRAYS
+from warpsmith.tuning.outputs.output_checks import EDGE_CASE_LUCK, EDGE_CASE_STRAYS
 from warpsmith.verify.compare import Budget, compare
 
 SUMS = 4096
@@ -60,22 +60,22 @@ def layer_norm(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("seed", [4584, 5140, 7971, 9361])
-def test_in_a_world_a_few_elements_may_have_nearly_all_of_the_error(seed: int) -> None:
+def test_in_an_edge_case_a_few_elements_may_have_nearly_all_of_the_error(seed: int) -> None:
     """Four of 12,000 draws, in which one of two equally exact kernels was lucky in the worst row."""
     own, other, want = layer_norm(seed)
     tolerance = Tolerance(rtol=1e-5, atol=1e-5)
-    error = WORLD_LUCK * compare(own, want, tolerance).max_error
+    error = EDGE_CASE_LUCK * compare(own, want, tolerance).max_error
     assert compare(other, want, tolerance, Budget(error, Dtype.FLOAT32, 4)).over_budget > 0
-    fair = Budget(error, Dtype.FLOAT32, 4, WORLD_STRAYS)
+    fair = Budget(error, Dtype.FLOAT32, 4, EDGE_CASE_STRAYS)
     assert compare(other, want, tolerance, fair).over_budget == 0
 
 
-def test_many_elements_that_are_less_exact_are_refused_in_a_world_too() -> None:
+def test_many_elements_that_are_less_exact_are_refused_in_an_edge_case_too() -> None:
     seen = 0
     for seed in range(40):
         own, _, want = layer_norm(seed)
         wide = Tolerance(rtol=1e-2, atol=1e-2)
-        error = WORLD_LUCK * compare(own, want, wide).max_error
+        error = EDGE_CASE_LUCK * compare(own, want, wide).max_error
         short = want.astype(np.float16).astype(np.float32)
-        seen += compare(short, want, wide, Budget(error, Dtype.FLOAT32, 4, WORLD_STRAYS)).over_budget > 0
+        seen += compare(short, want, wide, Budget(error, Dtype.FLOAT32, 4, EDGE_CASE_STRAYS)).over_budget > 0
     assert seen > 20, "an unlucky row of the user's kernel hides them in the others"

@@ -10,8 +10,8 @@ from warpsmith.domain.jobs.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.outputs.output_checks import CheckedRun, CheckResult, CheckRules, check_run
+from warpsmith.verify.edge_cases import KINDS, EdgeCase
 from warpsmith.verify.run_report import RunReport
-from warpsmith.verify.worlds import KINDS, WorldKind
 
 N = 4096
 TINY = np.full(N, 1.5e-40)
@@ -20,8 +20,8 @@ TINY = np.full(N, 1.5e-40)
 def judged(
     want: np.ndarray,
     got: np.ndarray,
-    family: Family = Family.WORLD,
-    kind: WorldKind = WorldKind.BALANCED,
+    family: Family = Family.EDGE_CASE,
+    kind: EdgeCase = EdgeCase.BALANCED,
     *,
     dtype: Dtype = Dtype.FLOAT32,
     further: tuple[np.ndarray, np.ndarray] | None = None,
@@ -30,7 +30,7 @@ def judged(
     """What a launch is worth that left `got` for `want`; `further` is a second output."""
     pairs = {"y": (got, want)} | ({} if further is None else {"z": further})
     buffers = tuple(BufferPlan(name, dtype, Role.OUTPUT, (N,), None) for name in pairs)
-    variant = KINDS.index(kind) if family is Family.WORLD else 0
+    variant = KINDS.index(kind) if family is Family.EDGE_CASE else 0
     plan = WorkloadPlan("n=4096", buffers, 1, family, variant)
     report = RunReport({n: made for n, (made, _) in pairs.items()}, (), ())
     expected = {n: wanted for n, (_, wanted) in pairs.items()}
@@ -41,7 +41,7 @@ NAN = np.full(N, np.nan, np.float32)
 KERNEL = scale_job(reference={"kind": "kernel"})
 
 
-@pytest.mark.parametrize("family", [Family.WORLD, Family.SCALED_DOWN, Family.SPIKE])
+@pytest.mark.parametrize("family", [Family.EDGE_CASE, Family.SCALED_DOWN, Family.SPIKE])
 def test_an_output_that_underflows_refuses_nobody(family: Family) -> None:
     assert judged(TINY, NAN, family) == 0.0
 
@@ -62,21 +62,21 @@ def test_a_workload_s_own_distribution_is_always_judged() -> None:
     assert isinstance(judged(TINY, NAN, Family.DECLARED), Rejected)
 
 
-@pytest.mark.parametrize("family", [Family.ZEROS, Family.SPARSE, Family.WORLD, Family.SCALED_DOWN])
+@pytest.mark.parametrize("family", [Family.ZEROS, Family.SPARSE, Family.EDGE_CASE, Family.SCALED_DOWN])
 def test_zeros_that_a_reference_in_float64_gives_must_be_met(family: Family) -> None:
     assert isinstance(judged(np.zeros(N), NAN, family), Rejected)
 
 
 def test_zeros_of_the_user_s_kernel_may_be_an_underflow_where_a_scale_is_small() -> None:
-    assert judged(np.zeros(N), NAN, Family.WORLD, job=KERNEL) == 0.0
+    assert judged(np.zeros(N), NAN, Family.EDGE_CASE, job=KERNEL) == 0.0
     assert judged(np.zeros(N), NAN, Family.SCALED_DOWN, job=KERNEL) == 0.0
     assert isinstance(judged(np.zeros(N), NAN, Family.ZEROS, job=KERNEL), Rejected)
 
 
 def test_results_that_cancel_or_are_far_below_zero_must_be_met() -> None:
-    assert isinstance(judged(np.full(N, 1e-17), NAN, kind=WorldKind.FAR_BELOW), Rejected)
-    assert isinstance(judged(np.full(N, 1e-17), NAN, kind=WorldKind.EQUAL), Rejected)
-    assert judged(np.full(N, 1e-17), NAN, kind=WorldKind.TINY) == 0.0
+    assert isinstance(judged(np.full(N, 1e-17), NAN, kind=EdgeCase.FAR_BELOW), Rejected)
+    assert isinstance(judged(np.full(N, 1e-17), NAN, kind=EdgeCase.EQUAL), Rejected)
+    assert judged(np.full(N, 1e-17), NAN, kind=EdgeCase.TINY) == 0.0
 
 
 def test_integers_do_not_underflow() -> None:

@@ -40,8 +40,8 @@ class Family(StrEnum):
     SPIKE = "spike"
     REPEATED = "repeated"
     WIDE = "wide"
-    WORLD = "world"
-    """Values, relations and scalars by lot, on small shapes (`verify.worlds`). The variant says which."""
+    EDGE_CASE = "world"
+    """Values, relations and scalars by lot, on small shapes (`verify.edge_cases`). The variant says which."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.system.progress_marker import PROGRESS
 from warpsmith.tuning.checks.baseline_time import BaselineTime
+from warpsmith.tuning.checks.edge_cases import at_listed_shape, proposed_edge_cases
 from warpsmith.tuning.checks.extra_cases import (
     FAMILY_BYTES,
     NEIGHBOUR_BYTES,
@@ -24,8 +25,8 @@ from warpsmith.tuning.checks.extra_cases import (
     size_bytes,
 )
 from warpsmith.tuning.checks.faulty_shapes import FaultyShapes
-from warpsmith.tuning.checks.world_cases import at_listed_shape, proposed_worlds
 from warpsmith.tuning.execution.session_ports import Case
+from warpsmith.tuning.outputs.edge_case_sizes import sized_edge_case
 from warpsmith.tuning.outputs.output_checker import is_wrong
 from warpsmith.tuning.outputs.output_checks import (
     CheckedRun,
@@ -36,7 +37,6 @@ from warpsmith.tuning.outputs.output_checks import (
     tolerance_of,
 )
 from warpsmith.tuning.outputs.rounding_ties import allowed_share, own_misses
-from warpsmith.tuning.outputs.world_sizes import sized_world
 from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
@@ -63,7 +63,7 @@ def family_cases(session: DeviceSession, workload: Workload) -> list[Case]:
     """
     if not session.inputs.defences.families:
         return []
-    families = [f for f in Family if f not in (Family.DECLARED, Family.WORLD)]
+    families = [f for f in Family if f not in (Family.DECLARED, Family.EDGE_CASE)]
     smallest = min(size_bytes(session, w) for w in session.job.workloads)
     size = size_bytes(session, workload)
     if size > max(smallest, FAMILY_BYTES):
@@ -107,7 +107,7 @@ def passing(
     device: DevicePort | None = None
     with ThreadPoolExecutor(1, thread_name_prefix="judge") as judging:
         for case in cases:
-            if case.family is not Family.WORLD and not _finite(session, case):
+            if case.family is not Family.EDGE_CASE and not _finite(session, case):
                 continue
             if faulty.leaves_out(case.workload.dimensions):
                 continue
@@ -129,7 +129,7 @@ def passing(
                 session.renew(faulted=True)
                 loaded_variants.forget()
                 device = None
-                if case.family is Family.WORLD:
+                if case.family is Family.EDGE_CASE:
                     break  # what comes after is no tamer, and every fault costs a child
                 continue
             wait(judged)  # no more than two reports are held
@@ -172,17 +172,17 @@ def neighbour_cases(
     return passing(session, kernel, compiled, right, faulty, smallest.key)
 
 
-def world_cases(
+def edge_cases(
     session: DeviceSession,
     kernel: ConfiguredKernel,
     compiled: Compiled,
     time_left: BaselineTime,
     faulty: FaultyShapes,
 ) -> list[CheckedCase]:
-    """Worlds on which the user's kernel is right."""
+    """Edge cases on which the user's kernel is right."""
     PROGRESS.at("baseline: inputs by lot")
     found: list[CheckedCase] = []
-    proposed = proposed_worlds(session)
+    proposed = proposed_edge_cases(session)
     for at_listed in (False, True):
         right = {c.variant for c in found}
         missed = [c for c in proposed if c.variant not in right]
@@ -205,7 +205,7 @@ def check_case(session: DeviceSession, loaded: LoadedKernel, case: Case) -> Chec
 
 def _launched(session: DeviceSession, loaded: LoadedKernel, case: Case) -> RunReport:
     plan = session.inputs.plan(case)
-    repeat = session.inputs.defences.determinism and case.family is not Family.WORLD
+    repeat = session.inputs.defences.determinism and case.family is not Family.EDGE_CASE
     report = session.device(case).run(loaded.handle, plan.key, loaded.size, repeat=repeat)
     return counted_report(report, None, session.inputs.kept(case))
 
@@ -213,15 +213,15 @@ def _launched(session: DeviceSession, loaded: LoadedKernel, case: Case) -> RunRe
 def _overruns_far(session: DeviceSession, loaded: LoadedKernel, case: Case) -> bool:
     """True if the user's kernel writes outside its buffers where usual guard zones may not show it.
 
-    Where extents shrink, an index that stays as it is lies rows outside. In a world a kernel may add numbers
-    that are far smaller than guard words. What a candidate does there may be seen by chance, and may end its
+    Where extents shrink, an index that stays as it is lies rows outside. In an edge case a kernel may add
+    numbers far smaller than guard words. What a candidate does there may be seen by chance, and may end its
     process, so such a case is fair to nobody.
     """
-    is_world = case.family is Family.WORLD
-    if session.inputs.is_listed(case.workload) or not (is_world or _is_shrunk(session.job, case.workload)):
+    is_edge = case.family is Family.EDGE_CASE
+    if session.inputs.is_listed(case.workload) or not (is_edge or _is_shrunk(session.job, case.workload)):
         return False
     device, plan = session.device(case), session.inputs.plan(case)
-    device.prepare(plan, wide_zones(plan, small=is_world))
+    device.prepare(plan, wide_zones(plan, small=is_edge))
     overruns = bool(device.run(loaded.handle, plan.key, loaded.size).guard_violations)
     device.prepare(plan)
     return overruns
@@ -267,8 +267,8 @@ def _compared(
     session: DeviceSession, case: Case, report: RunReport, ties: Mapping[str, float] | None = None
 ) -> CheckedCase | Rejected:
     plan = session.inputs.plan(case)
-    if case.family is Family.WORLD:
-        grown = sized_world(session.inputs, session.expected, case)
+    if case.family is Family.EDGE_CASE:
+        grown = sized_edge_case(session.inputs, session.expected, case)
     else:
         grown = CheckedCase(
             dimensions=case.workload.dimensions,

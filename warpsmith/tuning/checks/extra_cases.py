@@ -13,7 +13,7 @@ from warpsmith.tuning.outputs.output_checks import CheckResult
 from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.session.device_session import Case, DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
-from warpsmith.verify.worlds import kind_of
+from warpsmith.verify.edge_cases import kind_of
 
 MAX_NEIGHBOURS = 9
 """Limit on the shapes near the smallest workload that are tried."""
@@ -85,11 +85,11 @@ def further_cases(
         yield from (Case(w) for w in session.inputs.allowed(template, kernel, near))
 
 
-def world_cases(session: DeviceSession, template: Template, kernel: ConfiguredKernel) -> list[Case]:
-    """Worlds on which the user's kernel was right, and that the constraints allow."""
+def allowed_edge_cases(session: DeviceSession, template: Template, kernel: ConfiguredKernel) -> list[Case]:
+    """Edge cases on which the user's kernel was right, and that the constraints allow."""
     if not session.inputs.defences.worlds:
         return []
-    known = [c for c in session.baseline.cases if c.family is Family.WORLD]
+    known = [c for c in session.baseline.cases if c.family is Family.EDGE_CASE]
     cases = [Case(Workload(dimensions=c.dimensions), c.family, c.variant) for c in known]
     allowed = {w.key for w in session.inputs.allowed(template, kernel, [c.workload for c in cases])}
     return [c for c in cases if c.workload.key in allowed]
@@ -102,20 +102,20 @@ def check_further(
     compiled: Compiled,
     workloads: Sequence[Workload],
     every: bool = False,
-    worlds: bool = True,
+    edge_cases: bool = True,
 ) -> Rejected | None:
     """Check other inputs and shapes in every element; returns the first rejection, or None.
 
     Args:
         every: see `further_cases`.
-        worlds: whether the kernel goes through all worlds as well.
+        edge_cases: True: the kernel goes through all edge cases as well.
 
     Raises:
         ChildDied: the child is gone; call `renew`.
         KernelRefused: the driver refused a launch.
         ExpressionError: a launch cannot be evaluated.
     """
-    cases = world_cases(session, template, kernel) if worlds else []
+    cases = allowed_edge_cases(session, template, kernel) if edge_cases else []
     cases += further_cases(session, template, kernel, workloads, every)
     with closing(judged(session, kernel, compiled, cases)) as found:
         return next((in_case(case, result) for case, result in found if isinstance(result, Rejected)), None)
@@ -161,7 +161,7 @@ def judged(
 def _families(session: DeviceSession, workload: Workload) -> list[Family]:
     """Families in which the user's kernel was right on a workload."""
     known = [c for c in session.baseline.cases if c.dimensions == workload.dimensions]
-    return [c.family for c in known if c.family not in (Family.DECLARED, Family.WORLD)]
+    return [c.family for c in known if c.family not in (Family.DECLARED, Family.EDGE_CASE)]
 
 
 def in_case(case: Case, rejected: Rejected) -> Rejected:
@@ -172,7 +172,7 @@ def in_case(case: Case, rejected: Rejected) -> Rejected:
 
 def describe(case: Case) -> str:
     """Text that describes a case in a reason."""
-    if case.family is Family.WORLD:
+    if case.family is Family.EDGE_CASE:
         return f"with inputs by lot ({kind_of(case.variant).value}) at {case.workload.key}"
     if case.family is Family.DECLARED:
         return f"at the neighbouring shape {case.workload.key}"

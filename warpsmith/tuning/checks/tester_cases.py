@@ -29,7 +29,7 @@ def check_proposals(
     shapes: list[Case] = []
     for case in proposed:
         workload = Workload(dimensions=case.dimensions)
-        if (workload.key, case.family) in known or case.family is Family.WORLD:
+        if (workload.key, case.family) in known or case.family is Family.EDGE_CASE:
             continue
         known.add((workload.key, case.family))
         if workload.key in listed and size_bytes(session, workload) <= max(smallest_bytes, FAMILY_BYTES):

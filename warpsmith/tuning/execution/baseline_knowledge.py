@@ -29,7 +29,9 @@ class BaselineKnowledge:
         self._cases = {
             (Workload(dimensions=c.dimensions).key, c.family, c.variant): c for c in baseline.cases
         }
-        self.sizes = {w: c.sizes for (w, family, _), c in self._cases.items() if family is not Family.WORLD}
+        self.sizes = {
+            w: c.sizes for (w, family, _), c in self._cases.items() if family is not Family.EDGE_CASE
+        }
         self.own_globals = frozenset(baseline.globals)
         self.own_telling = frozenset(baseline.telling)
         self.ceilings = baseline.ceilings
@@ -56,10 +58,10 @@ class BaselineKnowledge:
         """Result of the user's kernel on such inputs; None if it was not tried or was not right."""
         case = as_case(of)
         # What holds of one draw of another family holds of all of them.
-        variant = case.variant if case.family is Family.WORLD else 0
+        variant = case.variant if case.family is Family.EDGE_CASE else 0
         return self._cases.get((case.workload.key, case.family, variant))
 
     def families_of(self, workload: Workload) -> list[Family]:
-        """Families of a workload's inputs, without worlds, in which the user's kernel is right."""
+        """Families of a workload's inputs, without edge cases, in which the user's kernel is right."""
         known = (family for key, family, _ in self._cases if key == workload.key)
-        return [family for family in known if family is not Family.WORLD]
+        return [family for family in known if family is not Family.EDGE_CASE]

@@ -15,8 +15,8 @@ from warpsmith.domain.templates.template import ConfiguredKernel, Template
 from warpsmith.tuning.execution.baseline_knowledge import BaselineKnowledge
 from warpsmith.tuning.execution.session_ports import Case, as_case
 from warpsmith.verify.defences import Defences
+from warpsmith.verify.edge_cases import changed_scalar
 from warpsmith.verify.kept_elements import KeptElements, kept_elements
-from warpsmith.verify.worlds import changed_scalar
 
 FIRST_OTHER_VARIANT = 1_000
 """Variants below this are those that timings rotate over."""
@@ -60,7 +60,7 @@ class SessionInputs:
         if case.key not in self._plans:
             scope = self.info.scope() | self.job.space.defaults
             plan = plan_workload(self.job.kernel, case.workload, scope, self.seed)
-            if case.family is Family.WORLD:
+            if case.family is Family.EDGE_CASE:
                 plan = self._other_scalars(plan, case.variant)
             self._plans[case.key] = replace(plan, family=case.family, variant=case.variant)
         return self._plans[case.key]

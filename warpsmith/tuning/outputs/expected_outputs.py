@@ -158,10 +158,10 @@ class ExpectedOutputs:
         self.inputs.forget_kept(lambda key: not self.inputs.search_gets(key))
 
     def forget(self, workload: Workload) -> None:
-        """Free all outputs of a workload but those of worlds, which are small and serve every winner."""
+        """Free all outputs of a workload but those of edge cases, which are small and serve every winner."""
 
         def is_done(key: CaseKey) -> bool:
-            return key.workload == workload.key and key.family is not Family.WORLD
+            return key.workload == workload.key and key.family is not Family.EDGE_CASE
 
         for key in [k for k in self._known if is_done(k)]:
             del self._known[key]

@@ -17,9 +17,9 @@ from warpsmith.errors import InvalidInput
 from warpsmith.tuning.execution.kernel_reference import OwnKernel
 from warpsmith.tuning.execution.session_inputs import SessionInputs
 from warpsmith.tuning.execution.session_ports import Case, CheckedLaunch, SessionPorts
+from warpsmith.tuning.outputs.edge_case_sizes import known_of
 from warpsmith.tuning.outputs.expected_outputs import ExpectedOutputs
 from warpsmith.tuning.outputs.output_checks import CheckedRun, CheckRules, check_run
-from warpsmith.tuning.outputs.world_sizes import known_of
 from warpsmith.verify.kept_elements import counted
 from warpsmith.verify.run_report import RunReport
 

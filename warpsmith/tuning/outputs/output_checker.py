@@ -14,10 +14,10 @@ from warpsmith.tuning.execution.replaceable_child import ReplaceableChild
 from warpsmith.tuning.execution.session_inputs import SessionInputs
 from warpsmith.tuning.execution.session_ports import Case, CheckedLaunch, LoadedKernel
 from warpsmith.tuning.outputs.binary_checks import undeclared_globals, undeclared_words
+from warpsmith.tuning.outputs.edge_case_sizes import known_of
 from warpsmith.tuning.outputs.expected_outputs import ExpectedOutputs
 from warpsmith.tuning.outputs.fair_cases import FairCases
 from warpsmith.tuning.outputs.output_checks import CheckedRun, CheckResult, CheckRules, check_run
-from warpsmith.tuning.outputs.world_sizes import known_of
 from warpsmith.verify.checked_ranges import sample_ranges
 from warpsmith.verify.kept_elements import KeptElements, counted_report
 from warpsmith.verify.run_report import Ranges, RunReport

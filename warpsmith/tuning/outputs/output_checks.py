@@ -16,27 +16,27 @@ from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import Budget, ErrorReport, compare, passes
 from warpsmith.verify.defences import Defences
 from warpsmith.verify.dtypes import epsilon
+from warpsmith.verify.edge_cases import CANCELLING, EdgeCase, kind_of
 from warpsmith.verify.kept_elements import KeptElements, counted_ranges
 from warpsmith.verify.run_report import Array, Ranges, RunReport
 from warpsmith.verify.tolerance import SHORT_SUM, SMALLEST, SUM_FACTOR, default_tolerance, longest_sum
-from warpsmith.verify.worlds import CANCELLING, WorldKind, kind_of
 
 BUDGET_ELEMENTS = 1024
 """Number of compared elements below which the baseline's largest error is no basis for a budget."""
 SINGLE_BYTES = 4
-WORLD_LUCK = 4.0
+EDGE_CASE_LUCK = 4.0
 """Factor between the largest errors of two kernels that are equally exact, in few elements."""
-WORLD_STRAYS = 1 / 64
-"""Share of a world's elements that may be over the budget, however far. In short rows whose variance is a
-difference of squares, a few elements have nearly all of the error, and how large it is, is luck: in 2,000
+EDGE_CASE_STRAYS = 1 / 64
+"""Share of an edge case's elements that may be over the budget, however far. In short rows whose variance is
+a difference of squares, a few elements have nearly all of the error, and how large it is, is luck: in 2,000
 draws of such a layer norm the largest errors of two orders differed by a factor of up to 50, in 0.24 % of the
 elements at most. Elements that are less exact on purpose are many."""
 BUDGET_FAMILIES = (Family.DECLARED, Family.SCALED_UP, Family.SCALED_DOWN)
 """Families in which all elements are different draws, as a budget requires."""
-SCALE_FAMILIES = frozenset({Family.SCALED_DOWN, Family.WIDE, Family.WORLD})
+SCALE_FAMILIES = frozenset({Family.SCALED_DOWN, Family.WIDE, Family.EDGE_CASE})
 """Families in which zeros that the user's kernel left may be an underflow."""
-ROOMY = CANCELLING | {WorldKind.FAR_BELOW}
-"""Worlds whose tolerances have room for cancellation, so that zeros pass although no scale is small."""
+ROOMY = CANCELLING | {EdgeCase.FAR_BELOW}
+"""Edge cases whose tolerances have room for cancellation, so that zeros pass although no scale is small."""
 
 CheckResult = float | Rejected
 """The largest error of a right launch, in units of the tolerance, or its rejection."""
@@ -99,7 +99,7 @@ class CheckedRun:
         atol = max(tolerance.atol, rules.room.get(buffer.name, 0.0))
         tolerance = tolerance.model_copy(update={"atol": atol})
         got = self.report.outputs[buffer.name]
-        if plan.family is Family.WORLD and not job.non_finite and buffer.dtype.is_float:
+        if plan.family is Family.EDGE_CASE and not job.non_finite and buffer.dtype.is_float:
             got = _with_overflows(got, want)
         return CheckedOutput(self, buffer, got, want, tolerance, whole.size)
 
@@ -130,7 +130,7 @@ class CheckedOutput:
         if not _has_budget(run.rules.job, run.plan, buffer, self.elements, known):
             return None
         own_error = _own_error(run.plan, buffer, known, self.tolerance)
-        strays = WORLD_STRAYS if run.plan.family is Family.WORLD else 0.0
+        strays = EDGE_CASE_STRAYS if run.plan.family is Family.EDGE_CASE else 0.0
         return Budget(own_error, buffer.dtype, longest_sum(run.plan, buffer), strays)
 
     @cached_property
@@ -253,7 +253,7 @@ def tells_nothing(
         return True
     if plan.family is Family.DECLARED or not buffer.dtype.is_float:
         return False
-    if plan.family is Family.WORLD and kind_of(plan.variant) in ROOMY:
+    if plan.family is Family.EDGE_CASE and kind_of(plan.variant) in ROOMY:
         return False
     if not passes(np.broadcast_to(np.zeros((), want.dtype), want.shape), want, tolerance):
         return False
@@ -273,8 +273,8 @@ def _with_overflows(got: Array, want: Array) -> Array:
 def tolerance_of(job: Job, plan: WorkloadPlan, buffer: BufferPlan, known: CheckedCase | None) -> Tolerance:
     """The job's own tolerance, or the default for the output's values.
 
-    The absolute part of either grows if other inputs make the output larger, and shrinks in worlds that make
-    it much smaller.
+    The absolute part of either grows if other inputs make the output larger, and shrinks in edge cases that
+    make it much smaller.
     """
     tolerance = job.tolerance(buffer.name, buffer.dtype)
     if known is not None and buffer.dtype.is_float and buffer.name not in job.tolerances:
@@ -310,8 +310,8 @@ def _of_two(tolerance: Tolerance) -> Tolerance:
 
 
 def _has_budget(job: Job, plan: WorkloadPlan, buffer: BufferPlan, elements: int, known: CheckedCase) -> bool:
-    if plan.family is Family.WORLD:
-        is_telling = kind_of(plan.variant) is WorldKind.PLAIN
+    if plan.family is Family.EDGE_CASE:
+        is_telling = kind_of(plan.variant) is EdgeCase.PLAIN
     else:
         is_telling = elements >= BUDGET_ELEMENTS and plan.family in BUDGET_FAMILIES
     return (
@@ -323,11 +323,11 @@ def _has_budget(job: Job, plan: WorkloadPlan, buffer: BufferPlan, elements: int,
 
 
 def _own_error(plan: WorkloadPlan, buffer: BufferPlan, known: CheckedCase, tolerance: Tolerance) -> float:
-    """The error of the user's kernel; in a world, whose few elements leave much to luck, some more."""
-    if plan.family is not Family.WORLD:
+    """The error of the user's kernel; in an edge case, whose few elements leave much to luck, some more."""
+    if plan.family is not Family.EDGE_CASE:
         return known.max_error
     size = known.sizes.get(buffer.name, 0.0)
     allowed = tolerance.atol + tolerance.rtol * size
     step = epsilon(Dtype.FLOAT32) if buffer.dtype.size_bytes < SINGLE_BYTES else epsilon(buffer.dtype)
     rounded = SUM_FACTOR * step * size * math.sqrt(max(SHORT_SUM, longest_sum(plan, buffer)))
-    return WORLD_LUCK * known.max_error + (rounded / allowed if allowed else 0.0)
+    return EDGE_CASE_LUCK * known.max_error + (rounded / allowed if allowed else 0.0)

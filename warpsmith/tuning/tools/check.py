@@ -8,7 +8,7 @@ from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.domain.templates.template import Template
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
-from warpsmith.tuning.checks.extra_cases import further_cases, in_case, judged, world_cases
+from warpsmith.tuning.checks.extra_cases import allowed_edge_cases, further_cases, in_case, judged
 from warpsmith.tuning.session.device_session import Case
 from warpsmith.tuning.tasks import ToolAnswer
 from warpsmith.tuning.tools.workbench import Built, Workbench, named, refused, told
@@ -53,7 +53,7 @@ def _on_cases(bench: Workbench, template: Template, built: Built, whole: bool) -
     allowed = session.inputs.allowed(template, built.kernel)
     if not allowed:
         return 0, ["its constraints forbid it on every workload"]
-    more = world_cases(session, template, built.kernel)
+    more = allowed_edge_cases(session, template, built.kernel)
     more += further_cases(session, template, built.kernel, allowed, every=False)
     if not whole:
         more = secrets.SystemRandom().sample(more, min(CASES_BY_LOT, len(more)))

@@ -30,14 +30,14 @@ class Winner:
 
 @dataclass
 class WinnerChecks:
-    """Each configuration goes through all worlds once.
+    """Each configuration goes through all edge cases once.
 
     Args:
         sanitizers: what winners are inspected with, and keeps its findings; None if there is none.
     """
 
     sanitizers: SanitizerCheck | None
-    _through_worlds: set[Name] = field(default_factory=set)
+    _through_edge_cases: set[Name] = field(default_factory=set)
 
     def refused(
         self, winners: Sequence[Winner], beside: Executor, own: Callable[[], Built]
@@ -87,13 +87,13 @@ class WinnerChecks:
                 winner.compiled,
                 [winner.workload],
                 every=True,
-                worlds=name not in self._through_worlds,
+                edge_cases=name not in self._through_edge_cases,
             )
         except (KernelRefused, ExpressionError, ChildDied) as exc:
             return fault(winner.session, exc)
         if refused is not None:
             return in_words(refused)
-        self._through_worlds.add(name)
+        self._through_edge_cases.add(name)
         return ""
 
 

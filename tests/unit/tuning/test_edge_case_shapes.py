@@ -1,10 +1,10 @@
-"""Shapes of worlds, where a job leaves little to choose."""
+"""Shapes of edge cases, where a job leaves little to choose."""
 
 from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import scale_job
-from warpsmith.tuning.checks.world_cases import LARGE, SCALED_ELEMENTS, WORLD_BYTES, proposed_worlds
+from warpsmith.tuning.checks.edge_cases import EDGE_CASE_BYTES, LARGE, SCALED_ELEMENTS, proposed_edge_cases
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.verify.worlds import SPECIAL, kind_of
+from warpsmith.verify.edge_cases import SPECIAL, kind_of
 
 
 def session_with(shape: list[object], **changes: object) -> DeviceSession:
@@ -16,16 +16,16 @@ def session_with(shape: list[object], **changes: object) -> DeviceSession:
     return DeviceSession(type(job).model_validate(data | changes), ports)
 
 
-def test_a_table_whose_size_follows_from_no_dimension_leaves_no_world() -> None:
-    assert proposed_worlds(session_with([WORLD_BYTES])) == []
+def test_a_table_whose_size_follows_from_no_dimension_leaves_no_edge_case() -> None:
+    assert proposed_edge_cases(session_with([EDGE_CASE_BYTES])) == []
 
 
-def test_a_small_table_leaves_worlds() -> None:
-    assert proposed_worlds(session_with(["n"]))
+def test_a_small_table_leaves_edge_cases() -> None:
+    assert proposed_edge_cases(session_with(["n"]))
 
 
 def test_special_values_lie_where_many_outputs_show_them() -> None:
-    worlds = proposed_worlds(session_with(["n"], non_finite=True))
-    sizes = {kind_of(w.variant): w.workload.dimensions["n"] for w in worlds}
+    edge_cases = proposed_edge_cases(session_with(["n"], non_finite=True))
+    sizes = {kind_of(w.variant): w.workload.dimensions["n"] for w in edge_cases}
     assert sizes.keys() >= SPECIAL
     assert all(n >= SCALED_ELEMENTS for kind, n in sizes.items() if kind in LARGE)

@@ -1,4 +1,4 @@
-"""Worlds to try: small random shapes with values, relations and scalars by lot."""
+"""Edge cases to try: small random shapes with values, relations and scalars by lot."""
 
 import math
 import random
@@ -8,14 +8,14 @@ from warpsmith.domain.jobs.job import NumpyReference, Workload
 from warpsmith.domain.jobs.plan import Family
 from warpsmith.errors import ExpressionError
 from warpsmith.tuning.session.device_session import Case, DeviceSession
-from warpsmith.verify.worlds import SCALED, SPECIAL, WORLDS, WorldKind, kind_of
+from warpsmith.verify.edge_cases import EDGE_CASES, SCALED, SPECIAL, EdgeCase, kind_of
 
-WORLD_BYTES = 128 << 10
-"""Limit on the bytes of all buffers of a world's shape. A job that is larger at any shape has no worlds."""
+EDGE_CASE_BYTES = 128 << 10
+"""Limit on the bytes of all buffers of an edge case's shape. A job that is larger everywhere has none."""
 LISTED_BYTES = 1 << 20
-"""Limit on the bytes of a listed workload that serves as the shape of a world."""
+"""Limit on the bytes of a listed workload that serves as the shape of an edge case."""
 MOST_SHAPES = 24
-"""Number of different shapes that worlds share: some kernels are compiled for their shape at launch."""
+"""Number of different shapes that edge cases share: some kernels are compiled for their shape at launch."""
 SCALED_ELEMENTS = 256
 """Least number of elements of an output whose own size says how large its elements are."""
 LARGE = SCALED | SPECIAL
@@ -25,18 +25,18 @@ _KEPT, _BETWEEN = 0.4, 0.7
 _TRIES = 200
 
 
-def proposed_worlds(session: DeviceSession) -> list[Case]:
-    """Every world, each with a shape by lot; empty if the defence is off or no shape is small enough."""
+def proposed_edge_cases(session: DeviceSession) -> list[Case]:
+    """Every edge case, each with a shape by lot; empty if the defence is off or no shape is small enough."""
     if not session.inputs.defences.worlds:
         return []
     shapes = list(_shapes(session, random.SystemRandom()))
     if not shapes:
         return []
     chosen = random.SystemRandom()
-    wanted = [variant for variant in range(WORLDS) if _is_told(session, kind_of(variant))]
+    wanted = [variant for variant in range(EDGE_CASES) if _is_told(session, kind_of(variant))]
     many = [w for w in shapes if _outputs(session, w) >= SCALED_ELEMENTS]
     return [
-        Case(chosen.choice(many if many and kind_of(variant) in LARGE else shapes), Family.WORLD, variant)
+        Case(chosen.choice(many if many and kind_of(variant) in LARGE else shapes), Family.EDGE_CASE, variant)
         for variant in wanted
         if many or kind_of(variant) not in SCALED
     ]
@@ -48,7 +48,7 @@ def at_listed_shape(session: DeviceSession, missed: list[Case]) -> list[Case]:
     size = bytes_of(session, smallest)
     if size is None or size > LISTED_BYTES:
         return []
-    return [Case(smallest, Family.WORLD, case.variant) for case in missed]
+    return [Case(smallest, Family.EDGE_CASE, case.variant) for case in missed]
 
 
 def bytes_of(session: DeviceSession, workload: Workload) -> int | None:
@@ -67,12 +67,12 @@ def _outputs(session: DeviceSession, workload: Workload) -> int:
     return min((b.elements for b in session.inputs.plan(workload).mutated), default=0)
 
 
-def _is_told(session: DeviceSession, kind: WorldKind) -> bool:
+def _is_told(session: DeviceSession, kind: EdgeCase) -> bool:
     """True if the job has edge cases of a kind: not-a-number and infinity only if it says so, and integers
     beyond the usual only if a reference says where the user's kernel reads beyond its buffers."""
     if kind in SPECIAL:
         return session.job.non_finite
-    return isinstance(session.job.reference, NumpyReference) or kind is not WorldKind.INTEGERS
+    return isinstance(session.job.reference, NumpyReference) or kind is not EdgeCase.INTEGERS
 
 
 def _shapes(session: DeviceSession, lots: random.Random) -> Iterator[Workload]:
@@ -104,7 +104,7 @@ def _shape(session: DeviceSession, lots: random.Random) -> Workload | None:
         size = bytes_of(session, workload)
         if size is None:
             return None
-        if size <= WORLD_BYTES:
+        if size <= EDGE_CASE_BYTES:
             return workload
         above_one = [n for n, extent in drawn.items() if extent > 1]
         if not above_one:  # a table whose size follows from no dimension

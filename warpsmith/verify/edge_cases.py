@@ -1,6 +1,6 @@
-"""Worlds: small inputs whose values, relations and special values are chosen by lot from the secret seed.
+"""Edge cases: small inputs whose values, relations and special values are chosen by lot from the secret seed.
 
-A world's kind follows from its number, and everything else from the seed, so that all processes draw the
+An edge case's kind follows from its number, and everything else from the seed, so that all processes draw the
 same. Which buffers take part differs by round: in the first round all do, and later each by lot.
 """
 
@@ -19,7 +19,7 @@ Array = NDArray[np.generic]
 Floats = NDArray[np.float64]
 
 
-class WorldKind(StrEnum):
+class EdgeCase(StrEnum):
     """Property of the drawn inputs that an edge case tries."""
 
     PLAIN = "plain"
@@ -46,18 +46,18 @@ class WorldKind(StrEnum):
     INTEGERS = "integers"
 
 
-KINDS = tuple(WorldKind)
+KINDS = tuple(EdgeCase)
 ROUNDS = 3
-WORLDS = len(KINDS) * ROUNDS
-"""Number of worlds that are tried."""
-SCALED = frozenset({WorldKind.PLAIN, WorldKind.LARGER, WorldKind.HUGE, WorldKind.TINY, WorldKind.BALANCED})
+EDGE_CASES = len(KINDS) * ROUNDS
+"""Number of edge cases that are tried."""
+SCALED = frozenset({EdgeCase.PLAIN, EdgeCase.LARGER, EdgeCase.HUGE, EdgeCase.TINY, EdgeCase.BALANCED})
 """Kinds in which all elements of a buffer have one scale: outputs are judged by their own size, so there
 must be many."""
-CANCELLING = frozenset({WorldKind.CONSTANT, WorldKind.CONSTANT_ROWS, WorldKind.EQUAL, WorldKind.OPPOSITE})
+CANCELLING = frozenset({EdgeCase.CONSTANT, EdgeCase.CONSTANT_ROWS, EdgeCase.EQUAL, EdgeCase.OPPOSITE})
 """Kinds in which outputs may cancel, and then consist of roundings."""
-SPECIAL = frozenset({WorldKind.NOT_A_NUMBER, WorldKind.INFINITE})
-_SHARED = frozenset({WorldKind.EQUAL, WorldKind.OPPOSITE})
-_EXPONENTS = {WorldKind.LARGER: (1, 21), WorldKind.HUGE: (23, 46), WorldKind.TINY: (-60, -44)}
+SPECIAL = frozenset({EdgeCase.NOT_A_NUMBER, EdgeCase.INFINITE})
+_SHARED = frozenset({EdgeCase.EQUAL, EdgeCase.OPPOSITE})
+_EXPONENTS = {EdgeCase.LARGER: (1, 21), EdgeCase.HUGE: (23, 46), EdgeCase.TINY: (-60, -44)}
 _SHORT = {Dtype.FLOAT16: (-7, 6), Dtype.FLOAT8_E5M2: (-7, 6), Dtype.FLOAT8_E5M2FNUZ: (-7, 6)}
 _SHORTEST = (-4, 3)
 _PART = 0.5
@@ -67,7 +67,7 @@ _LEAST_SIZE = 2.0**-6
 _WIDE_INTEGERS = ((-128, 128), (0, 256), (-32_768, 32_768), (-(2**31), 2**31))
 
 
-def kind_of(variant: int) -> WorldKind:
+def kind_of(variant: int) -> EdgeCase:
     """The kind of the world with this number."""
     return KINDS[variant % len(KINDS)]
 
@@ -79,7 +79,7 @@ def stream_name(buffer: BufferPlan, variant: int) -> str:
 
 def bounds_of_integers(buffer: BufferPlan, variant: int, seed: int) -> tuple[int, int] | None:
     """Range of an integer input whose job declares none; None: the usual one."""
-    if buffer.draw is not None or buffer.dtype.is_float or kind_of(variant) is not WorldKind.INTEGERS:
+    if buffer.draw is not None or buffer.dtype.is_float or kind_of(variant) is not EdgeCase.INTEGERS:
         return None
     bits = 8 * buffer.dtype.size_bytes
     least, most = (
@@ -89,8 +89,8 @@ def bounds_of_integers(buffer: BufferPlan, variant: int, seed: int) -> tuple[int
     return max(low, least), max(min(high, most), 1)
 
 
-def world_of(values: Array, buffer: BufferPlan, seed: int, variant: int) -> Array:
-    """Drawn values of one buffer, as this world has them. Values within a declared range stay within it."""
+def edge_case_values(values: Array, buffer: BufferPlan, seed: int, variant: int) -> Array:
+    """Drawn values of a buffer, as this edge case has them. Values within a declared range stay within it."""
     kind, lots = kind_of(variant), _lots(seed, variant, buffer.name)
     if buffer.dtype is Dtype.BOOL or not values.size or not _takes_part(kind, variant, lots):
         return values
@@ -108,8 +108,8 @@ def world_of(values: Array, buffer: BufferPlan, seed: int, variant: int) -> Arra
 
 
 def changed_scalar(value: float, whole: bool, seed: int, variant: int, name: str) -> float:
-    """Another value of a scalar that the job gives as a plain number; the same if this world has none."""
-    if kind_of(variant) is not WorldKind.SCALARS:
+    """Another value of a scalar that the job gives as a plain number; the same if this edge case has none."""
+    if kind_of(variant) is not EdgeCase.SCALARS:
         return value
     lots = _lots(seed, variant, name)
     if whole:
@@ -117,59 +117,59 @@ def changed_scalar(value: float, whole: bool, seed: int, variant: int, name: str
     return float(np.float32(lots.choice([value * 2, value * 3 + 1, 1.5 - value, lots.uniform(0.25, 4.0)])))
 
 
-def _takes_part(kind: WorldKind, variant: int, lots: np.random.Generator) -> bool:
+def _takes_part(kind: EdgeCase, variant: int, lots: np.random.Generator) -> bool:
     return variant // len(KINDS) % ROUNDS == 0 or kind in _SHARED or bool(lots.random() < _PART)
 
 
-def _arranged(kind: WorldKind, values: Array, buffer: BufferPlan) -> Array | None:
+def _arranged(kind: EdgeCase, values: Array, buffer: BufferPlan) -> Array | None:
     """Values in another order or repeated; None if the kind does something else."""
     rows = values.reshape(-1, buffer.shape[-1])
-    if kind is WorldKind.RISING:
+    if kind is EdgeCase.RISING:
         return np.sort(rows, axis=1).reshape(-1)
-    if kind is WorldKind.FALLING:
+    if kind is EdgeCase.FALLING:
         return np.ascontiguousarray(np.sort(rows, axis=1)[:, ::-1]).reshape(-1)
-    if kind is WorldKind.CONSTANT_ROWS:
+    if kind is EdgeCase.CONSTANT_ROWS:
         return np.repeat(rows[:, 0], rows.shape[1])
-    if kind is WorldKind.CONSTANT:
+    if kind is EdgeCase.CONSTANT:
         return np.repeat(values[:1], values.size)
-    if kind is WorldKind.HALVES:
+    if kind is EdgeCase.HALVES:
         half = max(1, rows.shape[1] // 2)
         return np.take(rows, np.arange(rows.shape[1]) % half, axis=1).reshape(-1)
     return None
 
 
-def _scaled(kind: WorldKind, wide: Floats, dtype: Dtype, lots: np.random.Generator) -> Floats:
+def _scaled(kind: EdgeCase, wide: Floats, dtype: Dtype, lots: np.random.Generator) -> Floats:
     low, high = _EXPONENTS.get(kind, (0, 1))
-    if kind is WorldKind.BALANCED:
+    if kind is EdgeCase.BALANCED:
         low, high = ((-136, -127), (96, 104))[int(lots.integers(0, 2))]
     least, most = _limits(dtype)
     exponent = min(max(int(lots.integers(low, high)), least), most)
     return np.asarray(wide * 2.0**exponent, np.float64)
 
 
-def _changed(kind: WorldKind, wide: Floats, buffer: BufferPlan, lots: np.random.Generator) -> Floats:
+def _changed(kind: EdgeCase, wide: Floats, buffer: BufferPlan, lots: np.random.Generator) -> Floats:
     least, _ = _limits(buffer.dtype)
     match kind:
-        case WorldKind.ONE_TINY:
+        case EdgeCase.ONE_TINY:
             wide = wide * 2.0 ** max(least, -20)
-        case WorldKind.WHOLE:
+        case EdgeCase.WHOLE:
             wide = np.rint(wide * 4.0)
-        case WorldKind.NEGATIVE:
+        case EdgeCase.NEGATIVE:
             wide = -np.abs(wide)
-        case WorldKind.POSITIVE:
+        case EdgeCase.POSITIVE:
             wide = np.abs(wide)
-        case WorldKind.FAR_BELOW:
+        case EdgeCase.FAR_BELOW:
             wide = wide - lots.uniform(110.0, 180.0)
-        case WorldKind.NEAR_TIES:
+        case EdgeCase.NEAR_TIES:
             wide = wide[0] + wide * 2.0**-8
-        case WorldKind.OPPOSITE:
+        case EdgeCase.OPPOSITE:
             rows = wide.reshape(-1, buffer.shape[-1])
             wide = (rows * lots.choice([1.0, -1.0], (rows.shape[0], 1))).reshape(-1)
-        case WorldKind.NOT_A_NUMBER | WorldKind.INFINITE:
+        case EdgeCase.NOT_A_NUMBER | EdgeCase.INFINITE:
             wide = np.copysign(np.maximum(np.abs(wide), _LEAST_SIZE), wide)
             if buffer.dtype.size_bytes > 1:
                 places = lots.integers(0, wide.size, min(_SPECIALS, max(1, wide.size // 16)))
-                wide[places] = np.nan if kind is WorldKind.NOT_A_NUMBER else lots.choice([np.inf, -np.inf])
+                wide[places] = np.nan if kind is EdgeCase.NOT_A_NUMBER else lots.choice([np.inf, -np.inf])
         case _:
             pass
     return np.asarray(wide, np.float64)
