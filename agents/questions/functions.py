@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.contracts import CallText, TemplateReply, tool_names
 from agents.parsing import BadReply, find_object
-from warpsmith.tuning.step_facts import Turn
+from warpsmith.tuning.step_facts import AgentTurn
 from warpsmith.tuning.tasks import ToolName
 
 ANSWER = "answer"
@@ -75,7 +75,7 @@ def as_reply(calls: Sequence[FunctionCall], guides: bool = False) -> str:
     return json.dumps({"calls": made}, ensure_ascii=False)
 
 
-def of_turn(turn: Turn, number: int) -> tuple[tuple[FunctionCall, ...], tuple[str, ...]]:
+def of_turn(turn: AgentTurn, number: int) -> tuple[tuple[FunctionCall, ...], tuple[str, ...]]:
     """The calls of an earlier turn, and what they brought, in the same order."""
     made = find_object(turn.reply)["calls"]
     calls, said = [], []

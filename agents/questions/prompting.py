@@ -11,7 +11,7 @@ from typing import Any
 from agents.contracts import IdeasInput, PlannerInput, StepInput, TemplaterInput, has_guides, reply_schema
 from agents.questions.functions import FunctionCall, of_turn
 from warpsmith.domain.jobs.job import AgentRole
-from warpsmith.tuning.step_facts import Turn
+from warpsmith.tuning.step_facts import AgentTurn
 
 FOLDER = Path(__file__).parents[1] / "prompts"
 HIDDEN = "[canary]"
@@ -103,7 +103,9 @@ def version(role: AgentRole, question: StepInput) -> str:
     return ".".join(f"{n}-{prompt_file(n)[0]}" for n in ("common", name, *_more(question)))
 
 
-def prompt(role: AgentRole, question: StepInput, canary: str, turns: Sequence[Turn] | None = None) -> Prompt:
+def prompt(
+    role: AgentRole, question: StepInput, canary: str, turns: Sequence[AgentTurn] | None = None
+) -> Prompt:
     """The question to a model, what stays the same from turn to turn first.
 
     Args:

@@ -40,7 +40,7 @@ from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.tuning.session.baseline_kernel import compiled_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel, SessionPorts
 from warpsmith.tuning.tasks import BaselineResult
-from warpsmith.tuning.timing.paired_blocks import Side, block_plan, interleaved
+from warpsmith.tuning.timing.paired_blocks import TimedSide, block_plan, interleaved
 
 DEVICE_PAIRS = 6
 """Block pairs of a device time that is taken here."""
@@ -164,7 +164,7 @@ class Clocks:
             row["problems"] += [f"{n}: {_words(e)}" for n, e in errors.items() if isinstance(e, Rejected)]
             row["right"] = not row["problems"]
             row["errors"] = {n: None if isinstance(e, Rejected) else e for n, e in errors.items()}
-            sides = {n: Side(session, one) for n, one in loaded.items()}
+            sides = {n: TimedSide(session, one) for n, one in loaded.items()}
             for cache in CacheState:
                 if cache.value not in row["device"]:
                     row["device"][cache.value] = _timed(sides, cache)
@@ -183,7 +183,7 @@ class Clocks:
             session.renew(faulted=True)
 
 
-def _timed(sides: Mapping[str, Side], cache: CacheState) -> Row:
+def _timed(sides: Mapping[str, TimedSide], cache: CacheState) -> Row:
     """Device times by alternating blocks, of each of which a launch is checked.
 
     Raises:

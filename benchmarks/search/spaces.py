@@ -20,7 +20,7 @@ from warpsmith.domain.templates.space import (
     configuration_key,
 )
 from warpsmith.search.spaces.feasible_set import FeasibleSet, enumerate_space
-from warpsmith.search.spaces.launch_prior import Launched, launched
+from warpsmith.search.spaces.launch_prior import SizedLaunch, launched
 
 WITHIN = 1.05
 
@@ -56,7 +56,7 @@ class RecordedSpace:
         return FeasibleSet(allowed.space, allowed.codes[tried], allowed.allowed[tried])
 
     @cached_property
-    def launched(self) -> Launched | None:
+    def launched(self) -> SizedLaunch | None:
         """What the launch says of every row; None for kernels whose launch was not kept."""
         found = launch_of(self.kernel)
         return None if found is None else launched(found[0], self.feasible, found[1], WARP)

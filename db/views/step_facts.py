@@ -14,7 +14,7 @@ from warpsmith.domain.templates.outcome import Outcome, Rejected
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.tuning.analysis.search_facts import best_of
 from warpsmith.tuning.decisions.task_history import ideas_in
-from warpsmith.tuning.step_facts import Earlier, StepFacts, Tried, Turn
+from warpsmith.tuning.step_facts import AgentTurn, Earlier, StepFacts, Tried
 from warpsmith.tuning.tasks import (
     SlicePayload,
     SliceResult,
@@ -102,7 +102,7 @@ def _tried(session: Session, job_id: str, tasks: Sequence[TaskRow], later: Set[s
     return found
 
 
-def _turns(session: Session, job_id: str, payload: StepPayload) -> list[Turn]:
+def _turns(session: Session, job_id: str, payload: StepPayload) -> list[AgentTurn]:
     """Earlier turns of a step's conversation. A tool whose task was given up says so."""
     if not payload.first_turn:
         return []
@@ -120,5 +120,5 @@ def _turns(session: Session, job_id: str, payload: StepPayload) -> list[Turn]:
             continue
         calls, answers = task.result.tool_calls, said.get(task.id, {})
         answered = [c.answer or answers.get(c.id) or GIVEN_UP for c in calls]
-        found.append(Turn(task.result.reply, calls, answered))
+        found.append(AgentTurn(task.result.reply, calls, answered))
     return found[: payload.turn]

@@ -13,7 +13,7 @@ from tests.agents.conftest import Make
 from tests.agents.model_server import Body, in_order, model_server
 from tests.agents.model_server import Turn as Reply
 from tests.agents.replies import as_text, template
-from warpsmith.tuning.step_facts import Turn
+from warpsmith.tuning.step_facts import AgentTurn
 from warpsmith.tuning.tasks import StepPayload, StepResult, ToolAnswer
 
 PAYLOAD = StepPayload(role="templater", round=1, tools=5)
@@ -25,7 +25,7 @@ SAID = ["compiles; 12 registers", "2.00x of your kernel's speed"]
 def later(context: StepContext, result: StepResult) -> tuple[StepPayload, StepContext]:
     """The next turn, after tools that said `SAID`."""
     answers = [ToolAnswer(text=text) for text in SAID]
-    turn = Turn(result.reply, result.tool_calls, answers)
+    turn = AgentTurn(result.reply, result.tool_calls, answers)
     payload = PAYLOAD.model_copy(update={"turn": 1, "first_turn": "t", "tools": 5 - len(result.tool_calls)})
     return payload, replace(context, turns=(turn,))
 
@@ -142,7 +142,7 @@ def call_of(name: str, arguments: str) -> FunctionCall:
 def test_a_turn_that_was_answered_from_outside_can_be_continued_by_a_model(context: StepContext) -> None:
     reply = as_text({"calls": [{"tool": "history"}]})
     made = accept(reply, "external", PAYLOAD, context).tool_calls
-    calls, said = of_turn(Turn(reply, made, [made[0].answer or ToolAnswer(text="")]), 0)
+    calls, said = of_turn(AgentTurn(reply, made, [made[0].answer or ToolAnswer(text="")]), 0)
     assert [(c.name, c.arguments) for c in calls] == [("history", "{}")]
     assert said == ("nothing was tried in this job yet",)
 

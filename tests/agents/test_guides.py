@@ -26,7 +26,7 @@ from warpsmith.domain.device import Ceilings
 from warpsmith.domain.jobs.job import AgentPolicy, Job
 from warpsmith.domain.templates.outcome import TimeSummary, WorkloadTiming
 from warpsmith.testing.jobs import DEVICE
-from warpsmith.tuning.step_facts import Turn
+from warpsmith.tuning.step_facts import AgentTurn
 from warpsmith.tuning.tasks import BaselineResult, StepPayload, ToolAnswer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -205,7 +205,7 @@ def test_a_topic_of_any_length_is_refused(guided: StepContext) -> None:
 def test_a_conversation_keeps_its_guides_when_its_calls_are_used_up(guided: StepContext) -> None:
     reply = as_text({"calls": [{"tool": "read_guide", "topic": "rows"}]})
     made = accept(reply, "x", PAYLOAD, guided).tool_calls
-    turns = (Turn(reply, made, [made[0].answer or ToolAnswer(text="")]),)
+    turns = (AgentTurn(reply, made, [made[0].answer or ToolAnswer(text="")]),)
     last = PAYLOAD.model_copy(update={"turn": 1, "first_turn": "t", "tools": 0})
     later = question(last, replace(guided, turns=turns))
     assert later.model_dump()["guides"] == question(PAYLOAD, guided).model_dump()["guides"]

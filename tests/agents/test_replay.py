@@ -21,7 +21,7 @@ from tests.worker.test_execute import SilentNotifier
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE, scale_job
-from warpsmith.tuning.tasks import Seen, SlicePayload
+from warpsmith.tuning.tasks import SliceBasis, SlicePayload
 from worker import task_runner
 from worker.advance import advance
 from worker.device.process_context import Context
@@ -74,7 +74,7 @@ def run(contexts: list[Context], trials: int = 20, **changes: Any) -> str:
     return name
 
 
-def seen(database: Database, job: str) -> list[Seen]:
+def seen(database: Database, job: str) -> list[SliceBasis]:
     """What was recorded with every slice, in order."""
     with database.read() as session:
         rows = TaskRepository(session).of_job(job)
@@ -86,7 +86,7 @@ def test_a_job_of_two_devices_is_decided_again_as_it_was(contexts: list[Context]
     database = contexts[0].database
     recorded = seen(database, job)
     assert [s.devices for s in recorded] == [2] * len(recorded)
-    assert recorded[0] == Seen(devices=2, beside=0, trials=0)
+    assert recorded[0] == SliceBasis(devices=2, beside=0, trials=0)
     assert {s.beside for s in recorded} == {0, 1}, "no slice joined another"
     with database.read() as session:
         assert JobRepository(session).get(job).state is JobState.DONE

@@ -12,7 +12,7 @@ from agents.questions.prompting import instructions, version
 from agents.questions.role_inputs import question
 from agents.replies.reply_acceptance import accept
 from tests.agents.replies import BROKEN_SOURCE, as_text, template
-from warpsmith.tuning.step_facts import Tried, Turn
+from warpsmith.tuning.step_facts import AgentTurn, Tried
 from warpsmith.tuning.tasks import StepPayload, StepResult, ToolAnswer, ToolCall
 
 PAYLOAD = StepPayload(role="templater", round=1, tools=3)
@@ -32,7 +32,7 @@ def accepted(context: StepContext, *texts: dict[str, Any], payload: StepPayload 
 def after(context: StepContext, *made: ToolCall) -> StepContext:
     """The context of the turn after these calls."""
     said = [call.answer or ToolAnswer(text=f"what {call.tool} said") for call in made]
-    return replace(context, turns=(Turn("", made, said),))
+    return replace(context, turns=(AgentTurn("", made, said),))
 
 
 def test_a_call_has_its_template_and_configurations(context: StepContext) -> None:

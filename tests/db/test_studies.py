@@ -10,7 +10,7 @@ from optuna.trial import TrialState
 
 from warpsmith.domain.templates.space import Parameter, Space
 from warpsmith.search.searchers.optuna_study import distributions
-from warpsmith.search.searchers.stored_study import AT_ONCE, NUMBER, REASON, FinishedTrial, export
+from warpsmith.search.searchers.stored_study import AT_ONCE, NUMBER, REASON, StudyTrial, export
 
 SPACE = Space(
     parameters=(
@@ -21,10 +21,10 @@ SPACE = Space(
     )
 )
 TRIALS = [
-    FinishedTrial(0, {"A": 1, "SHARE": 0.5, "FAST": True, "W": "x"}, 1.5),
-    FinishedTrial(3, {"A": 2, "SHARE": 1.0, "FAST": False, "W": "y"}, None, "compile: no"),
-    FinishedTrial(5, {"A": 1, "SHARE": 1.0, "FAST": True, "W": "x"}, None, pruned=True),
-    FinishedTrial(7, {"A": 4, "SHARE": 1.0, "FAST": True, "W": "y"}, 0.25),
+    StudyTrial(0, {"A": 1, "SHARE": 0.5, "FAST": True, "W": "x"}, 1.5),
+    StudyTrial(3, {"A": 2, "SHARE": 1.0, "FAST": False, "W": "y"}, None, "compile: no"),
+    StudyTrial(5, {"A": 1, "SHARE": 1.0, "FAST": True, "W": "x"}, None, pruned=True),
+    StudyTrial(7, {"A": 4, "SHARE": 1.0, "FAST": True, "W": "y"}, 0.25),
 ]
 
 STATES = {0: TrialState.COMPLETE, 3: TrialState.FAIL, 5: TrialState.PRUNED, 7: TrialState.COMPLETE}
@@ -84,7 +84,7 @@ def test_exporting_again_appends_what_is_new_alone(database_url: str, storage: R
 
 
 def test_many_trials_are_stored_in_batches(database_url: str, storage: RDBStorage) -> None:
-    many = [FinishedTrial(n, TRIALS[n % 3].configuration, float(n)) for n in range(2 * AT_ONCE + 7)]
+    many = [StudyTrial(n, TRIALS[n % 3].configuration, float(n)) for n in range(2 * AT_ONCE + 7)]
     assert export(database_url, "many", SPACE, many) == len(many)
     study = optuna.load_study(study_name="many", storage=storage)
     assert [t.value for t in study.trials] == [t.value for t in many]

@@ -26,8 +26,7 @@ from warpsmith.domain.templates.outcome import Measured, Outcome, Rejected, Stag
 from warpsmith.domain.templates.space import Configuration, configuration_key
 from warpsmith.domain.templates.template import Template
 from warpsmith.errors import LeaseLost
-from warpsmith.search.searchers.stored_study import FinishedTrial as StudyTrial
-from warpsmith.search.searchers.stored_study import export
+from warpsmith.search.searchers.stored_study import StudyTrial, export
 from warpsmith.tuning.tasks import (
     BaselineResult,
     CasesPayload,

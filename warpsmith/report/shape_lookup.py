@@ -13,7 +13,7 @@ from warpsmith.domain.templates.template import Template
 from warpsmith.errors import ExpressionError
 from warpsmith.http_models import DispatchEntry, DispatchLaunch, JobResult
 from warpsmith.tuning.session.launch_limits import beyond_limits
-from warpsmith.tuning.winners.shape_boxes import Row, Shape, confirmed, server_of, table_boxes
+from warpsmith.tuning.winners.shape_boxes import DispatchRow, Shape, confirmed, server_of, table_boxes
 
 _Name = tuple[str, str]
 
@@ -74,13 +74,13 @@ class Lookup:
         self.table: dict[Shape, int | None] = {}
         spaces = {c.id: c.space for c in result.candidates}
         numbers: dict[_Name, int] = {}
-        rows: list[Row] = []
+        rows: list[DispatchRow] = []
         for workload in (w for w in result.job.workloads if w.key in entries):
             entry = entries[workload.key]
             number = self._number(entry, numbers, spaces)
             shape = self.shape(workload.dimensions)
             self.table[shape] = number
-            rows.append(Row(workload.key, shape, number, {**entry.searched, **entry.speedups}))
+            rows.append(DispatchRow(workload.key, shape, number, {**entry.searched, **entry.speedups}))
         self.checked: list[tuple[CheckedShape, int]] = [
             (c, numbers[name])
             for c in result.between

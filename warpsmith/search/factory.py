@@ -10,7 +10,7 @@ from warpsmith.search.searchers.set_searcher import SetSearcher
 from warpsmith.search.searchers.shapes_searcher import ShapesSearcher
 from warpsmith.search.searchers.simple_searchers import GridSearcher, LocalSearcher, RandomSearcher
 from warpsmith.search.spaces.feasible_set import FeasibleSet
-from warpsmith.search.spaces.launch_prior import Launched
+from warpsmith.search.spaces.launch_prior import SizedLaunch
 
 _CLASSES: dict[SearcherName, type[SetSearcher]] = {
     SearcherName.RANDOM: RandomSearcher,
@@ -26,7 +26,7 @@ def make_searcher(
     history: Sequence[tuple[Configuration, float | None]] = (),
     warm_starts: Sequence[Configuration] = (),
     least_gain: float = 0.0,
-    launched: Launched | None = None,
+    launched: SizedLaunch | None = None,
 ) -> SetSearcher:
     """A searcher that was told of everything finished before.
 

@@ -43,7 +43,7 @@ from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.tasks import BaselineResult, CheckedCase
 from warpsmith.tuning.timing.ceilings import ceilings_of, ceilings_s
 from warpsmith.tuning.timing.energy import counts_energy, metered
-from warpsmith.tuning.timing.paired_blocks import Side, block_plan
+from warpsmith.tuning.timing.paired_blocks import TimedSide, block_plan
 
 DISTURBED = 0.7
 """Share of the least time to write all outputs below which the ceilings were measured on a busy device: some
@@ -204,7 +204,7 @@ class _Baseline:
             timing = WorkloadTiming(workload=workload.key, max_error=checked.max_error, **times)
             if session.job.objective.metric is Metric.TIME:
                 return timing
-            return metered(Side(session, loaded), timing)
+            return metered(TimedSide(session, loaded), timing)
 
     def _timed(self, loaded: LoadedKernel, cache: CacheState) -> TimingSamples:
         began = time.monotonic()

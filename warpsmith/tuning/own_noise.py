@@ -9,7 +9,7 @@ from warpsmith.measure.statistics import speedup_interval
 from warpsmith.tuning.checks.baseline_time import BaselineTime
 from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
-from warpsmith.tuning.timing.paired_blocks import Side, block_plan
+from warpsmith.tuning.timing.paired_blocks import TimedSide, block_plan
 
 AA_PAIRS = 10
 """Block pairs of the kernel against itself, over all workloads of a job."""
@@ -55,7 +55,7 @@ class OwnNoise:
             self._second = session.sibling()
         workload = loaded.workload
         other = self._second.device(workload).load(compiled)
-        sides = {"A": Side(session, loaded), "B": Side(self._second, replace(loaded, handle=other))}
+        sides = {"A": TimedSide(session, loaded), "B": TimedSide(self._second, replace(loaded, handle=other))}
         blocks: dict[str, list[tuple[float, ...]]] = {"A": [], "B": []}
         with self._prefetch.paused():
             for side in winner_blocks(pairs, session.inputs.seed):

@@ -12,7 +12,7 @@ from warpsmith.tuning.tasks import BaselineResult, ToolAnswer, ToolCall
 
 
 @dataclass(frozen=True)
-class Turn:
+class AgentTurn:
     """An earlier turn of a conversation: the tools that an agent wanted used, and what they said."""
 
     reply: str
@@ -67,7 +67,7 @@ class StepFacts:
     """The template that the repairer is to mend."""
     log: str = ""
     """What the compiler said about it."""
-    turns: Sequence[Turn] = ()
+    turns: Sequence[AgentTurn] = ()
     """Earlier turns of the step's conversation."""
     tried: Sequence[Tried] = ()
     """Earlier candidates of the job, in order; only for steps that may use tools or name several ideas."""

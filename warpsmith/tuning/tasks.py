@@ -317,7 +317,7 @@ class StepResult(Frozen):
     latency_s: float = 0.0
 
 
-class Seen(Frozen):
+class SliceBasis(Frozen):
     """State on which the decision to start a slice was based, so that a replay can repeat it."""
 
     devices: int
@@ -346,8 +346,8 @@ class SlicePayload(Frozen):
     """True if it shows what its template is worth beside others of the same round, before the rest of the
     budget goes to the best one."""
     rung: int = Field(default=0, ge=0)
-    """Of a heat: how often the better half of the contestants was chosen before it."""
-    seen: Seen | None = None
+    """Rung of a heat: number of times that the better half of the arms was chosen before."""
+    seen: SliceBasis | None = None
 
 
 class SliceResult(Frozen):

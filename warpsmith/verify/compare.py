@@ -41,7 +41,7 @@ SHARE_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Budget:
+class ErrorBudget:
     """Required exactness of a candidate, within the tolerance."""
 
     baseline_error: float
@@ -79,7 +79,7 @@ class ErrorReport:
 
 
 def compare(
-    got: Array, want: Array, tolerance: Tolerance, budget: Budget | None = None, *, is_sample: bool = False
+    got: Array, want: Array, tolerance: Tolerance, budget: ErrorBudget | None = None, *, is_part: bool = False
 ) -> ErrorReport:
     """Compare flat arrays element by element, in pieces so that memory stays small.
 
@@ -88,7 +88,7 @@ def compare(
     tolerance's share may miss by at most `within`; all of them are wrong if there are more.
 
     Args:
-        is_sample: the arrays are part of an output, in which a share may by chance be larger.
+        is_part: the arrays are part of an output, in which a share may by chance be larger.
 
     Raises:
         ValueError: the lengths differ.
@@ -103,7 +103,7 @@ def compare(
         sum(p.missed for p in parts),
     )
     first = next((p.first for p in parts if p.first is not None), None)
-    too_many = missed > allowed_misses(tolerance, got.size, is_sample=is_sample)
+    too_many = missed > allowed_misses(tolerance, got.size, is_part=is_part)
     if too_many:
         first = min(p for p in (first, *(p.first_missed for p in parts)) if p is not None)
         wrong += missed
@@ -116,7 +116,7 @@ def compare(
         detail = f"element {first} is {got[first]!s}, wanted {want[first]!s}"
         detail += f"; {wrong} of {got.size} compared are wrong, {_in_words(worst, tolerance, got)}"
         if too_many:
-            allowed = allowed_misses(tolerance, got.size, is_sample=is_sample)
+            allowed = allowed_misses(tolerance, got.size, is_part=is_part)
             detail += f"; {missed} miss by up to {tolerance.within:g}, {allowed} may"
     elif over and budget is not None:
         detail = f"error {worst:.3g} tolerances where the user's kernel has {budget.baseline_error:.3g}"
@@ -141,7 +141,7 @@ def _compared(
     got: Array,
     want: Array,
     tolerance: Tolerance,
-    budget: Budget | None,
+    budget: ErrorBudget | None,
     typical: Callable[[], float],
     span: slice,
 ) -> _Compared:
@@ -198,12 +198,12 @@ def misses(got: Array, want: Array, tolerance: Tolerance, most: float = math.inf
     return count
 
 
-def allowed_misses(tolerance: Tolerance, elements: int, *, is_sample: bool = False) -> int:
+def allowed_misses(tolerance: Tolerance, elements: int, *, is_part: bool = False) -> int:
     """Number of elements that may miss by `within`: the share, and three standard deviations in a sample."""
     expected = tolerance.share * elements
     # A share that was made of a count must give that count.
     return math.floor(
-        expected * (1 + SHARE_ROUNDING) + (SAMPLE_DEVIATIONS * math.sqrt(expected) if is_sample else 0.0)
+        expected * (1 + SHARE_ROUNDING) + (SAMPLE_DEVIATIONS * math.sqrt(expected) if is_part else 0.0)
     )
 
 
@@ -245,7 +245,7 @@ def _finite(values: Array) -> NDArray[np.float64]:
     return result
 
 
-def _allowed(want: Array, tolerance: Tolerance, budget: Budget, typical: float) -> NDArray[np.float64]:
+def _allowed(want: Array, tolerance: Tolerance, budget: ErrorBudget, typical: float) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         size = np.abs(widened(want))
         last_place = budget.rounding * np.maximum(size, typical)

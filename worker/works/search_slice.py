@@ -36,7 +36,7 @@ MOST_EARLIER = 200
 
 
 @dataclass(frozen=True)
-class _Known:
+class _Start:
     """State of a search in the database when one of its slices starts."""
 
     job: Job
@@ -89,7 +89,7 @@ def search_slice(context: Context, row: TaskRow, lease: Lease) -> Done:
     return Done(result, lambda s: CandidateRepository(s).set_feasible(candidate.id, search.feasible))
 
 
-def _known(context: Context, row: TaskRow, payload: SlicePayload) -> _Known:
+def _known(context: Context, row: TaskRow, payload: SlicePayload) -> _Start:
     with context.database.write() as session:
         job = job_of(session, row)
         candidate = CandidateRepository(session).get(payload.candidate)
@@ -98,7 +98,7 @@ def _known(context: Context, row: TaskRow, payload: SlicePayload) -> _Known:
         ids = (row.job_id, candidate.id, row.id)
         # Earlier outcomes say how workloads, and energy and time, relate.
         related = len(job.workloads) > 1 or job.objective.metric is Metric.ENERGY
-        return _Known(
+        return _Start(
             job=job,
             candidate=candidate,
             baseline=baseline_of(session, row),
@@ -114,7 +114,7 @@ def _known(context: Context, row: TaskRow, payload: SlicePayload) -> _Known:
         )
 
 
-def _shared(context: Context, row: TaskRow, lease: Lease, known: _Known, search: Search) -> SharedSearcher:
+def _shared(context: Context, row: TaskRow, lease: Lease, known: _Start, search: Search) -> SharedSearcher:
     assert isinstance(row.payload, SlicePayload)
     candidate = known.candidate
     most = row.payload.candidate_trials or candidate.trials + known.trials(row.payload)
@@ -122,7 +122,7 @@ def _shared(context: Context, row: TaskRow, lease: Lease, known: _Known, search:
     return SharedSearcher(search.searcher, pool, known.leftover, lease.alive)
 
 
-def _run(context: Context, row: TaskRow, lease: Lease, known: _Known, searcher: Searcher) -> SliceResult:
+def _run(context: Context, row: TaskRow, lease: Lease, known: _Start, searcher: Searcher) -> SliceResult:
     payload, setup = row.payload, context.device_setup()
     assert isinstance(payload, SlicePayload)
     limits = SliceLimits(

@@ -18,7 +18,7 @@ from warpsmith.domain.templates.outcome import CutShort, Rejected
 from worker.device.process_context import Context
 
 if TYPE_CHECKING:
-    from warpsmith.search.searchers.stored_study import FinishedTrial
+    from warpsmith.search.searchers.stored_study import StudyTrial
 
 log = logging.getLogger(__name__)
 
@@ -83,9 +83,9 @@ def _patient(url: URL) -> URL:
     return url.update_query_dict({"options": "-c synchronous_commit=off"})
 
 
-def _trial(row: TrialRow) -> "FinishedTrial":
-    from warpsmith.search.searchers.stored_study import FinishedTrial
+def _trial(row: TrialRow) -> "StudyTrial":
+    from warpsmith.search.searchers.stored_study import StudyTrial
 
     reason = row.outcome.reason if isinstance(row.outcome, Rejected) else ""
     pruned = isinstance(row.outcome, CutShort)
-    return FinishedTrial(row.number, row.configuration, row.objective, reason, pruned)
+    return StudyTrial(row.number, row.configuration, row.objective, reason, pruned)

@@ -13,7 +13,7 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.job import Tolerance
 from warpsmith.verify import compare as comparison
 from warpsmith.verify import in_spans
-from warpsmith.verify.compare import Budget, compare, passes
+from warpsmith.verify.compare import ErrorBudget, compare, passes
 from warpsmith.verify.dtypes import numpy_dtype
 from warpsmith.verify.error_screen import ErrorScreen
 
@@ -80,7 +80,7 @@ def without_screen() -> Any:
 def test_a_report_is_the_same_with_and_without_it() -> None:
     with patch.object(in_spans, "CHUNK_ELEMENTS", 100):
         for got, want, tolerance in cases():
-            for budget in (None, Budget(0.01, Dtype.FLOAT16), Budget(0.3, Dtype.FLOAT32)):
+            for budget in (None, ErrorBudget(0.01, Dtype.FLOAT16), ErrorBudget(0.3, Dtype.FLOAT32)):
                 screened = compare(got, want, tolerance, budget), passes(got, want, tolerance)
                 with without_screen():
                     assert (compare(got, want, tolerance, budget), passes(got, want, tolerance)) == screened

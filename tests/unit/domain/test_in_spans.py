@@ -11,7 +11,7 @@ from testbed.deadlines import HANGS_S
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.job import Tolerance
 from warpsmith.verify import in_spans as module
-from warpsmith.verify.compare import Budget, compare, root_mean_square
+from warpsmith.verify.compare import ErrorBudget, compare, root_mean_square
 from warpsmith.verify.in_spans import in_spans, pieces
 
 TOLERANCE = Tolerance(rtol=1e-3, atol=1e-3)
@@ -40,11 +40,11 @@ def test_spans_are_worked_on_at_once() -> None:
 
 
 @pytest.mark.parametrize("size", [7, 100, 999])
-@pytest.mark.parametrize("budget", [None, Budget(0.01, Dtype.FLOAT32)])
+@pytest.mark.parametrize("budget", [None, ErrorBudget(0.01, Dtype.FLOAT32)])
 @pytest.mark.parametrize("wrong", [(), (0,), (3, 500), (998,)])
 @pytest.mark.parametrize("off", [0.0, 1e-4])
 def test_a_report_does_not_depend_on_the_threads(
-    size: int, budget: Budget | None, wrong: tuple[int, ...], off: float, threads: None
+    size: int, budget: ErrorBudget | None, wrong: tuple[int, ...], off: float, threads: None
 ) -> None:
     rng = np.random.default_rng(size)
     want = rng.standard_normal(size)

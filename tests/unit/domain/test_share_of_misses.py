@@ -7,7 +7,7 @@ from warpsmith.domain.jobs.job import Tolerance
 from warpsmith.errors import InvalidInput
 from warpsmith.job_files.jobfile import parse_job
 from warpsmith.testing.jobs import scale_job
-from warpsmith.verify.compare import Budget, allowed_misses, compare, misses, passes
+from warpsmith.verify.compare import ErrorBudget, allowed_misses, compare, misses, passes
 
 N = 1000
 STEPS = Tolerance(rtol=0, atol=0, share=0.01, within=1)
@@ -53,9 +53,9 @@ def test_what_is_not_finite_is_no_allowed_miss(bad: float) -> None:
 
 def test_a_sample_may_have_more_by_chance() -> None:
     assert allowed_misses(STEPS, N) == 10
-    assert allowed_misses(STEPS, N, is_sample=True) == 19
-    assert compare(off(19), WANT, STEPS, is_sample=True).wrong == 0
-    assert compare(off(20), WANT, STEPS, is_sample=True).wrong == 20
+    assert allowed_misses(STEPS, N, is_part=True) == 19
+    assert compare(off(19), WANT, STEPS, is_part=True).wrong == 0
+    assert compare(off(20), WANT, STEPS, is_part=True).wrong == 20
 
 
 @pytest.mark.parametrize("count", [1, 3, 7, 29, 57])
@@ -79,7 +79,7 @@ def test_a_difference_within_the_tolerance_uses_up_no_share() -> None:
     floats, near = WANT.astype(np.float32), Tolerance(rtol=0, atol=0.5, share=0.01, within=1)
     got = floats + np.float32(0.25)
     got[:10] += np.float32(0.75)
-    report = compare(got, floats, near, Budget(0.0, dtype=scale_job().kernel.arguments[1].dtype))
+    report = compare(got, floats, near, ErrorBudget(0.0, dtype=scale_job().kernel.arguments[1].dtype))
     assert report.wrong == 0
     assert report.max_error == 1.0
     got[10] += np.float32(0.75)

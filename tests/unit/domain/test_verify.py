@@ -19,7 +19,7 @@ from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.verify import in_spans
 from warpsmith.verify.checked_ranges import sample_ranges
-from warpsmith.verify.compare import STRAY_FACTOR, STRAYS, Budget, compare, passes
+from warpsmith.verify.compare import STRAY_FACTOR, STRAYS, ErrorBudget, compare, passes
 from warpsmith.verify.dtypes import largest, numpy_dtype, reference_dtype, widened
 from warpsmith.verify.inputs import POOL_ELEMENTS, TILE_ELEMENTS, draw_buffer, draw_inputs
 
@@ -87,7 +87,7 @@ def test_few_elements_may_exceed_the_error_budget_and_not_by_far(
     elements: int, factor: float, over: int
 ) -> None:
     want, tolerance = np.ones(100), Tolerance(rtol=0.0, atol=1e-2)
-    budget = Budget(0.1, Dtype.FLOAT32)
+    budget = ErrorBudget(0.1, Dtype.FLOAT32)
     allowed = (2 * 0.1 + budget.rounding / tolerance.atol) * tolerance.atol
     got = want.copy()
     got[:elements] += factor * STRAY_FACTOR * allowed

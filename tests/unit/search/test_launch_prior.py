@@ -18,7 +18,7 @@ from warpsmith.search.searchers.portfolio import (
     PortfolioSearcher,
 )
 from warpsmith.search.spaces.feasible_set import FeasibleSet, enumerate_space
-from warpsmith.search.spaces.launch_prior import UNEVEN, Launched, launched, uneven_values
+from warpsmith.search.spaces.launch_prior import UNEVEN, SizedLaunch, launched, uneven_values
 
 SPACE = Space(
     parameters=(
@@ -34,7 +34,7 @@ LAUNCH = Launch(
 SCOPES = [{"n": 4096, "m": 4}, {"n": 16384, "m": 1}]
 
 
-def of(launch: Launch = LAUNCH, warp: int = 32) -> tuple[FeasibleSet, Launched]:
+def of(launch: Launch = LAUNCH, warp: int = 32) -> tuple[FeasibleSet, SizedLaunch]:
     feasible = enumerate_space(SPACE, SCOPES)
     found = launched(launch, feasible, SCOPES, warp)
     assert found is not None
@@ -108,7 +108,7 @@ def test_what_is_measured_overrules_what_was_expected(time: Callable[[int], floa
 
 def test_a_launch_that_says_nothing_changes_nothing() -> None:
     feasible, found = of()
-    silent = Launched((), np.zeros_like(found.expected))
+    silent = SizedLaunch((), np.zeros_like(found.expected))
     one, two = PortfolioSearcher(feasible, 5), PortfolioSearcher(feasible, 5, launched=silent)
     for _ in range(12):
         (a,), (b,) = one.ask(1), two.ask(1)
@@ -167,7 +167,7 @@ def test_the_density_minds_what_is_expected() -> None:
     feasible, found = of()
     chosen = {}
     for weight in (0.0, 50.0):
-        said = Launched(found.sizes, weight * found.expected + 1e-9)
+        said = SizedLaunch(found.sizes, weight * found.expected + 1e-9)
         searcher = PortfolioSearcher(feasible, 4, launched=said)
         for _ in range(8):
             (configuration,) = searcher.ask(1)

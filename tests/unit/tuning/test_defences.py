@@ -28,7 +28,7 @@ from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.tuning.timing.drift import DriftWatch, corrected
 from warpsmith.tuning.trials.first_trial import run_gate, run_trial
-from warpsmith.verify.compare import STRAYS, Budget, compare
+from warpsmith.verify.compare import STRAYS, ErrorBudget, compare
 from warpsmith.verify.defences import Defences
 from warpsmith.verify.inputs import draw_buffer, draw_inputs
 from warpsmith.verify.run_report import Array, RunReport
@@ -276,7 +276,7 @@ def test_neighbours_are_few_and_near() -> None:
 
 def test_the_error_budget_is_twice_the_baselines_and_two_units() -> None:
     def over(got: np.ndarray, baseline_error: float, dtype: Dtype = Dtype.FLOAT32) -> int:
-        return compare(got, want, LOOSE, Budget(baseline_error, dtype)).over_budget
+        return compare(got, want, LOOSE, ErrorBudget(baseline_error, dtype)).over_budget
 
     want = np.linspace(1.0, 2.0, 4096)
     exact = want.astype(np.float32)
@@ -286,7 +286,7 @@ def test_the_error_budget_is_twice_the_baselines_and_two_units() -> None:
     assert over(coarse, 0.02) == 0
     assert over(coarse.astype(np.float16), 0.0, Dtype.FLOAT16) == 0
     nan = np.array([np.nan, 1.0], np.float32)
-    budget = Budget(0.0, Dtype.FLOAT32)
+    budget = ErrorBudget(0.0, Dtype.FLOAT32)
     assert compare(nan, np.array([np.nan, 1.0]), LOOSE, budget).over_budget == 0
 
 
@@ -331,10 +331,10 @@ def test_a_kernel_is_not_refused_for_the_luck_of_its_draws() -> None:
     errors = [compare(got, want, tolerance).max_error for got, want in sums]
     assert max(errors) > 2.0 * min(errors), "luck would refuse it"
     for own in errors:
-        budget = Budget(own, Dtype.FLOAT32)
+        budget = ErrorBudget(own, Dtype.FLOAT32)
         assert not any(compare(got, want, tolerance, budget).over_budget for got, want in sums)
     got, want = sums[0]
-    budget = Budget(errors[0], Dtype.FLOAT32)
+    budget = ErrorBudget(errors[0], Dtype.FLOAT32)
     scale = tolerance.atol + tolerance.rtol * np.abs(want)
     for elements, share, refused in ((STRAYS, 2.5, False), (STRAYS + 1, 2.5, True), (1, 5.0, True)):
         worse = got.copy()
@@ -346,8 +346,8 @@ def test_elements_that_cancel_are_judged_by_the_typical_size() -> None:
     """A sum in another order differs by its terms' last places, however small the sum is."""
     want = np.where(np.arange(4096) % 2, 1.0, 1e-9)
     got = (want + 1e-7).astype(np.float32)
-    assert compare(got, want, LOOSE, Budget(0.0, Dtype.FLOAT32)).over_budget == 0
-    assert compare(got[::2], want[::2], LOOSE, Budget(0.0, Dtype.FLOAT32)).over_budget == 2048
+    assert compare(got, want, LOOSE, ErrorBudget(0.0, Dtype.FLOAT32)).over_budget == 0
+    assert compare(got[::2], want[::2], LOOSE, ErrorBudget(0.0, Dtype.FLOAT32)).over_budget == 2048
 
 
 @pytest.mark.parametrize(

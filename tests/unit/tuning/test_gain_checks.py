@@ -11,7 +11,7 @@ import pytest
 from warpsmith.domain.jobs.job import CacheState
 from warpsmith.domain.jobs.plan import TimingPlan, TimingSamples
 from warpsmith.domain.templates.outcome import Interval
-from warpsmith.tuning.timing.paired_blocks import Side, TimeBlock, TimedBlocks
+from warpsmith.tuning.timing.paired_blocks import TimeBlock, TimedBlocks, TimedSide
 from warpsmith.tuning.winners.gain_checks import (
     CLOCKED_PAIRS,
     FRESH_LAUNCHES,
@@ -181,7 +181,7 @@ def test_a_doubt_is_put_to_new_blocks(
     own: tuple[float, ...], winner: tuple[float, ...], found: type | bool
 ) -> None:
     blocks, first = fresh(1.0, 1.0, 1.0), TimedBlocks({"A": [[10.0]], "B": [[5.0]]}, ())
-    sides = cast("tuple[Side, Side]", (Blocks(*own), Blocks(*winner)))
+    sides = cast("tuple[TimedSide, TimedSide]", (Blocks(*own), Blocks(*winner)))
     said = blocks.confirmed(TWICE, *sides, first, nullcontext())
     if isinstance(found, bool):
         assert isinstance(said, Doubt)

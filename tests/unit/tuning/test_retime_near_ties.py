@@ -12,7 +12,7 @@ from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import noises, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession
-from warpsmith.tuning.winners.retime_near_ties import CONTENDERS, TIMINGS, near_ties, retime_near_ties
+from warpsmith.tuning.winners.retime_near_ties import MOST_NEAR_TIES, TIMINGS, near_ties, retime_near_ties
 from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
 
 NOISE = 0.03
@@ -59,13 +59,13 @@ def test_no_more_is_measured_than_allowed(budget: int) -> None:
     order = retime_near_ties(times, NOISE, measure, budget)
     assert sorted(order) == list(range(20))
     assert len(asked) <= budget
-    assert set(asked) <= set(range(CONTENDERS))
+    assert set(asked) <= set(range(MOST_NEAR_TIES))
 
 
 def test_near_ties_are_those_within_the_noise() -> None:
     assert near_ties([1.0, 1.02, 1.5], NOISE) == 2
     assert near_ties([1.0, 1.02, 1.5], 0.001) == 1
-    assert near_ties([1.0] * 50, NOISE) == CONTENDERS
+    assert near_ties([1.0] * 50, NOISE) == MOST_NEAR_TIES
 
 
 def test_it_lowers_the_regret_under_noise() -> None:

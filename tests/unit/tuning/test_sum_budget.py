@@ -6,7 +6,7 @@ import pytest
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.job import Tolerance
 from warpsmith.tuning.outputs.output_checks import EDGE_CASE_LUCK, EDGE_CASE_STRAYS
-from warpsmith.verify.compare import Budget, compare
+from warpsmith.verify.compare import ErrorBudget, compare
 
 SUMS = 4096
 WIDE = Tolerance(rtol=0.5, atol=1e3)
@@ -27,19 +27,19 @@ def test_other_orders_of_a_sum_keep_within_the_budget_of_a_tree(count: int, seed
     terms = np.random.default_rng(seed).standard_normal((SUMS, count)).astype(np.float32)
     want = terms.sum(axis=1, dtype=np.float64)
     own = compare(terms.sum(axis=1), want, WIDE).max_error
-    budget = Budget(own, Dtype.FLOAT32, terms=count)
+    budget = ErrorBudget(own, Dtype.FLOAT32, terms=count)
     for order in (terms, terms[:, ::-1]):
         assert compare(added(order, np.float32), want, WIDE, budget).over_budget == 0
     assert compare(added(terms, np.float16), want, WIDE, budget).over_budget > SUMS // 2
     if count > 64:
-        no_sum = Budget(own, Dtype.FLOAT32)
+        no_sum = ErrorBudget(own, Dtype.FLOAT32)
         assert compare(added(terms, np.float32), want, WIDE, no_sum).over_budget > 0
 
 
 def test_a_short_output_has_no_more_for_its_sums() -> None:
-    assert Budget(0.0, Dtype.FLOAT16, 4096).rounding == Budget(0.0, Dtype.FLOAT16).rounding
-    assert Budget(0.0, Dtype.FLOAT32, 4096).rounding == pytest.approx(1.25 * 64 * 2.0**-23)
-    assert Budget(0.0, Dtype.FLOAT64, 4096).rounding == pytest.approx(1.25 * 64 * 2.0**-52)
+    assert ErrorBudget(0.0, Dtype.FLOAT16, 4096).rounding == ErrorBudget(0.0, Dtype.FLOAT16).rounding
+    assert ErrorBudget(0.0, Dtype.FLOAT32, 4096).rounding == pytest.approx(1.25 * 64 * 2.0**-23)
+    assert ErrorBudget(0.0, Dtype.FLOAT64, 4096).rounding == pytest.approx(1.25 * 64 * 2.0**-52)
 
 
 def normalised(rows: np.ndarray, order: np.ndarray) -> np.ndarray:
@@ -65,8 +65,8 @@ def test_in_an_edge_case_a_few_elements_may_have_nearly_all_of_the_error(seed: i
     own, other, want = layer_norm(seed)
     tolerance = Tolerance(rtol=1e-5, atol=1e-5)
     error = EDGE_CASE_LUCK * compare(own, want, tolerance).max_error
-    assert compare(other, want, tolerance, Budget(error, Dtype.FLOAT32, 4)).over_budget > 0
-    fair = Budget(error, Dtype.FLOAT32, 4, EDGE_CASE_STRAYS)
+    assert compare(other, want, tolerance, ErrorBudget(error, Dtype.FLOAT32, 4)).over_budget > 0
+    fair = ErrorBudget(error, Dtype.FLOAT32, 4, EDGE_CASE_STRAYS)
     assert compare(other, want, tolerance, fair).over_budget == 0
 
 
@@ -77,5 +77,7 @@ def test_many_elements_that_are_less_exact_are_refused_in_an_edge_case_too() -> 
         wide = Tolerance(rtol=1e-2, atol=1e-2)
         error = EDGE_CASE_LUCK * compare(own, want, wide).max_error
         short = want.astype(np.float16).astype(np.float32)
-        seen += compare(short, want, wide, Budget(error, Dtype.FLOAT32, 4, EDGE_CASE_STRAYS)).over_budget > 0
+        seen += (
+            compare(short, want, wide, ErrorBudget(error, Dtype.FLOAT32, 4, EDGE_CASE_STRAYS)).over_budget > 0
+        )
     assert seen > 20, "an unlucky row of the user's kernel hides them in the others"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from warpsmith.domain.templates.space import Parameter
 from warpsmith.search.models.features import derived_features
 from warpsmith.search.spaces.feasible_set import FeasibleSet
-from warpsmith.search.spaces.launch_prior import Launched
+from warpsmith.search.spaces.launch_prior import SizedLaunch
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int16]
@@ -52,7 +52,7 @@ PRIOR: Prior = {
 class Tables:
     """Squared distances of every pair of values, one table per contribution."""
 
-    def __init__(self, feasible: FeasibleSet, launched: Launched | None = None) -> None:
+    def __init__(self, feasible: FeasibleSet, launched: SizedLaunch | None = None) -> None:
         self.columns: list[int] = []
         self.tables: list[Floats] = []
         self.kinds: list[Kind] = []

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.search.spaces.feasible_set import FeasibleSet, parameter_values
-from warpsmith.search.spaces.launch_prior import Launched
+from warpsmith.search.spaces.launch_prior import SizedLaunch
 from warpsmith.search.spaces.vectorised_constraints import evaluate
 
 LEVELS = 64
@@ -23,7 +23,7 @@ Feature = tuple[NDArray[np.int16], NDArray[np.float64]]
 """Level of every row, and the levels' values scaled to [0, 1]."""
 
 
-def derived_features(feasible: FeasibleSet, launched: Launched | None = None) -> list[Feature]:
+def derived_features(feasible: FeasibleSet, launched: SizedLaunch | None = None) -> list[Feature]:
     """The varying quantities of the constraints and of the launch; of duplicates only one."""
     found = _constraint_features(feasible)
     known = {codes.tobytes() for codes, _ in found}

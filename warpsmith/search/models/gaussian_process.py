@@ -20,7 +20,7 @@ from warpsmith.search.models.covariance import (
     matern_slope,
 )
 from warpsmith.search.spaces.feasible_set import FeasibleSet
-from warpsmith.search.spaces.launch_prior import Launched
+from warpsmith.search.spaces.launch_prior import SizedLaunch
 
 JITTER = 1e-8
 NOISE = 2.5e-3
@@ -44,7 +44,7 @@ class GaussianProcess:
     """
 
     def __init__(
-        self, feasible: FeasibleSet, seed: int = 0, prior: Prior = PRIOR, launched: Launched | None = None
+        self, feasible: FeasibleSet, seed: int = 0, prior: Prior = PRIOR, launched: SizedLaunch | None = None
     ) -> None:
         self._tables = Tables(feasible, launched)
         self.expected: Floats = np.zeros(len(feasible)) if launched is None else launched.expected

@@ -21,7 +21,7 @@ from warpsmith.search.models.gaussian_process import GaussianProcess
 from warpsmith.search.searchers.compile_facts import slowness
 from warpsmith.search.searchers.set_searcher import ModelSearcher
 from warpsmith.search.spaces.feasible_set import FeasibleSet
-from warpsmith.search.spaces.launch_prior import Launched
+from warpsmith.search.spaces.launch_prior import SizedLaunch
 
 FIRST_POINTS = 6
 FIRST_EXPECTED = 4
@@ -65,7 +65,7 @@ class PortfolioSearcher(ModelSearcher):
     """
 
     def __init__(
-        self, feasible: FeasibleSet, seed: int = 0, prior: Prior = PRIOR, launched: Launched | None = None
+        self, feasible: FeasibleSet, seed: int = 0, prior: Prior = PRIOR, launched: SizedLaunch | None = None
     ) -> None:
         super().__init__(feasible, seed)
         self._new_process = partial(GaussianProcess, feasible, seed, prior, launched)

@@ -30,7 +30,7 @@ AT_ONCE = 500
 
 
 @dataclass(frozen=True)
-class FinishedTrial:
+class StudyTrial:
     """A finished trial, in the form in which a study shows it."""
 
     number: int
@@ -50,7 +50,7 @@ class FinishedTrial:
 
 
 def export(
-    url: str, study_name: str, space: Space, trials: Sequence[FinishedTrial], *, create_tables: bool = True
+    url: str, study_name: str, space: Space, trials: Sequence[StudyTrial], *, create_tables: bool = True
 ) -> int:
     """Append finished trials to a stored study, which is created if it is missing; returns how many were new.
 
@@ -69,7 +69,7 @@ def export(
         storage.engine.dispose()
 
 
-def _append(session: Session, study_id: int, space: Space, trials: Sequence[FinishedTrial]) -> int:
+def _append(session: Session, study_id: int, space: Space, trials: Sequence[StudyTrial]) -> int:
     # The lock makes others that add to this study wait: a trial's number is a count.
     models.StudyModel.find_or_raise_by_id(study_id, session, for_update=True)
     of_study = models.TrialModel.study_id == study_id
@@ -100,7 +100,7 @@ def _append(session: Session, study_id: int, space: Space, trials: Sequence[Fini
     return len(fresh)
 
 
-def _parameters(space: Space, made: Sequence[tuple[int, FinishedTrial]]) -> list[dict[str, Any]]:
+def _parameters(space: Space, made: Sequence[tuple[int, StudyTrial]]) -> list[dict[str, Any]]:
     of_space = distributions(space)
     texts = {name: distribution_to_json(d) for name, d in of_space.items()}
     return [
@@ -115,12 +115,12 @@ def _parameters(space: Space, made: Sequence[tuple[int, FinishedTrial]]) -> list
     ]
 
 
-def _attributes(made: Sequence[tuple[int, FinishedTrial]]) -> list[dict[str, Any]]:
+def _attributes(made: Sequence[tuple[int, StudyTrial]]) -> list[dict[str, Any]]:
     said = [(i, NUMBER, t.number) for i, t in made] + [(i, REASON, t.reason) for i, t in made if t.reason]
     return [{"trial_id": i, "key": key, "value_json": json.dumps(value)} for i, key, value in said]
 
 
-def _values(made: Sequence[tuple[int, FinishedTrial]]) -> list[dict[str, Any]]:
+def _values(made: Sequence[tuple[int, StudyTrial]]) -> list[dict[str, Any]]:
     rows = []
     for trial_id, trial in made:
         if trial.value is not None:

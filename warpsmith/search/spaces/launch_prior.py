@@ -35,7 +35,7 @@ in the same unit: such tiles leave a remainder, and dividing by them takes more 
 
 
 @dataclass(frozen=True)
-class Launched:
+class SizedLaunch:
     """Launch quantities of every row of a set, as means over the workloads."""
 
     sizes: tuple[Floats, ...]
@@ -46,7 +46,7 @@ class Launched:
 
 def launched(
     launch: Launch, feasible: FeasibleSet, scopes: Sequence[Mapping[str, Value]], warp: int
-) -> Launched | None:
+) -> SizedLaunch | None:
     """Evaluate a launch for every row.
 
     Args:
@@ -73,7 +73,7 @@ def launched(
     expected = np.mean([np.broadcast_to(_expected(t, warp), shape) for t, _ in found], axis=0)
     if warp > 1:
         expected = expected + UNEVEN * uneven_values(feasible)
-    return Launched((threads, blocks, threads + blocks), expected)
+    return SizedLaunch((threads, blocks, threads + blocks), expected)
 
 
 def uneven_values(feasible: FeasibleSet) -> Floats:

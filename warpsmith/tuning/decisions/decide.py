@@ -2,7 +2,6 @@
 
 from warpsmith.domain.jobs.job import RULES, Strategy
 from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind
-from warpsmith.tuning.decisions.contests import Share, contest_of, rules_question
 from warpsmith.tuning.decisions.device_waits import given_up, pin
 from warpsmith.tuning.decisions.ideas import gainless, ideas_wanted, next_idea
 from warpsmith.tuning.decisions.shares import (
@@ -25,6 +24,7 @@ from warpsmith.tuning.decisions.snapshot import (
     TaskView,
 )
 from warpsmith.tuning.decisions.stopping import at_the_floor
+from warpsmith.tuning.decisions.successive_halving import Share, halving_of, rules_question
 from warpsmith.tuning.decisions.task_history import (
     baseline_of,
     best_so_far,
@@ -46,7 +46,7 @@ from warpsmith.tuning.tasks import (
     CasesPayload,
     ProfilePayload,
     Result,
-    Seen,
+    SliceBasis,
     SlicePayload,
     StepPayload,
     StepResult,
@@ -121,9 +121,9 @@ def _go_on(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
     question = next_idea(snapshot, round_) or rules_question(snapshot)
     if question is not None:
         return _ask(question)
-    contested = _contest(snapshot, round_)
-    if contested:
-        return contested
+    next_rung = _next_rung(snapshot, round_)
+    if next_rung:
+        return next_rung
     waiting = unopened(snapshot, round_)
     if waiting:
         return _open(snapshot, round_, waiting[0])
@@ -137,16 +137,16 @@ def _go_on(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
     return _open(snapshot, round_ + 1, parents(snapshot, round_ + 1)[0])
 
 
-def _contest(snapshot: JobSnapshot, round_: int) -> tuple[Action, ...]:
-    """The next run of the contest of this round; nothing if there is none."""
-    contest = contest_of(snapshot, round_)
-    turn = None if contest is None else contest.turn()
-    if turn is None:
+def _next_rung(snapshot: JobSnapshot, round_: int) -> tuple[Action, ...]:
+    """The next run in the successive halving of this round; nothing if there is none."""
+    halving = halving_of(snapshot, round_)
+    run = None if halving is None else halving.next_run()
+    if run is None:
         return ()
-    if turn.share is None:
-        return _resume(snapshot, turn.candidate, "the better template gets the rest")
-    again = SetCandidate(turn.candidate.id, CandidateState.SEARCHING)
-    return (again, _searching(turn.candidate), _heat(snapshot, turn.candidate, turn.share))
+    if run.share is None:
+        return _resume(snapshot, run.candidate, "the better template gets the rest")
+    again = SetCandidate(run.candidate.id, CandidateState.SEARCHING)
+    return (again, _searching(run.candidate), _rung_slice(snapshot, run.candidate, run.share))
 
 
 def _open(snapshot: JobSnapshot, round_: int, parent: str | None) -> tuple[Action, ...]:
@@ -223,12 +223,12 @@ def _search(snapshot: JobSnapshot, candidate: CandidateSummary) -> tuple[Action,
     floor = at_the_floor(snapshot.job, baseline_of(snapshot), candidate.best_objective)
     if exhausted or left <= 0 or floor or budget_spent(snapshot):
         return (SetCandidate(candidate.id, CandidateState.SEARCHED),)
-    contest = contest_of(snapshot, candidate.round)
-    if contest is not None and contest.holds(candidate):
-        share = contest.heat(candidate)
+    halving = halving_of(snapshot, candidate.round)
+    if halving is not None and halving.is_on_rung(candidate):
+        share = halving.first_rung(candidate)
         if share is None:
             return (SetCandidate(candidate.id, CandidateState.SEARCHED),)
-        return (_searching(candidate), _heat(snapshot, candidate, share))
+        return (_searching(candidate), _rung_slice(snapshot, candidate, share))
     # A new template is tried on one device before it gets the others.
     if candidate.trials == 0 and min(snapshot.devices, left) > 1:
         return (_searching(candidate), _slice(snapshot, candidate, 1))
@@ -266,7 +266,7 @@ def _slices(
     return (_slice(snapshot, of, trials, beside=beside, shared=shared),) * count
 
 
-def _heat(snapshot: JobSnapshot, of: CandidateSummary, share: Share) -> StartTask:
+def _rung_slice(snapshot: JobSnapshot, of: CandidateSummary, share: Share) -> StartTask:
     whole = _slice(snapshot, of, share.trials).payload
     return StartTask(whole.model_copy(update={"seconds": share.seconds, "heat": True, "rung": share.rung}))
 
@@ -280,7 +280,7 @@ def _slice(
         seconds=seconds_left(snapshot),
         shared=shared,
         candidate_trials=of.trials + trials if shared else None,
-        seen=Seen(devices=snapshot.devices, beside=beside, trials=of.trials),
+        seen=SliceBasis(devices=snapshot.devices, beside=beside, trials=of.trials),
     )
     return StartTask(payload)
 

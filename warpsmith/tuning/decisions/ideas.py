@@ -12,7 +12,7 @@ from warpsmith.tuning.tasks import Idea, StepPayload, StepResult
 
 def ideas_wanted(snapshot: JobSnapshot, round_: int) -> int:
     """Number of ideas that the planner of a branch may have: as many as the job says, if the trials of the
-    round last for the least heat of each."""
+    round last for the least first rung of each."""
     job, branches = snapshot.job, len(parents(snapshot, round_))
     if job.strategy is Strategy.SEARCH:
         return 1

@@ -35,7 +35,7 @@ def steps_of(snapshot: JobSnapshot) -> list[StepPayload]:
     return [t.payload for t in snapshot.tasks if isinstance(t.payload, StepPayload)]
 
 
-class Asked(Protocol):
+class AskedTask(Protocol):
     """A task in any form."""
 
     @property
@@ -49,7 +49,7 @@ class Asked(Protocol):
         ...
 
 
-def ideas_in(tasks: Iterable[Asked]) -> dict[str, str]:
+def ideas_in(tasks: Iterable[AskedTask]) -> dict[str, str]:
     """Names of the ideas that agent steps follow, by task; without steps of no idea."""
     return {t.id: t.payload.idea for t in tasks if isinstance(t.payload, StepPayload) and t.payload.idea}
 

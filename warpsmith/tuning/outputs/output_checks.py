@@ -13,7 +13,7 @@ from warpsmith.domain.jobs.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.domain.templates.outcome import Rejected, Stage
 from warpsmith.tuning.outputs.mismatch_causes import Mismatch, why_wrong
 from warpsmith.tuning.tasks import CheckedCase
-from warpsmith.verify.compare import Budget, ErrorReport, compare, passes
+from warpsmith.verify.compare import ErrorBudget, ErrorReport, compare, passes
 from warpsmith.verify.defences import Defences
 from warpsmith.verify.dtypes import epsilon
 from warpsmith.verify.edge_cases import CANCELLING, EdgeCase, kind_of
@@ -117,12 +117,12 @@ class CheckedOutput:
     """Number of elements that count in the whole output."""
 
     @property
-    def is_sample(self) -> bool:
+    def is_part(self) -> bool:
         """True if part of the elements that count were brought back."""
         return self.got.size < self.elements
 
     @cached_property
-    def budget(self) -> Budget | None:
+    def budget(self) -> ErrorBudget | None:
         """Exactness required within the tolerance; None if the baseline gives no basis for it."""
         run, buffer, known = self.run, self.buffer, self.run.known
         if not run.rules.defences.error_budget or self.tolerance.share or known is None:
@@ -131,12 +131,12 @@ class CheckedOutput:
             return None
         own_error = _own_error(run.plan, buffer, known, self.tolerance)
         strays = EDGE_CASE_STRAYS if run.plan.family is Family.EDGE_CASE else 0.0
-        return Budget(own_error, buffer.dtype, longest_sum(run.plan, buffer), strays)
+        return ErrorBudget(own_error, buffer.dtype, longest_sum(run.plan, buffer), strays)
 
     @cached_property
     def error(self) -> ErrorReport:
         """Errors against the right values."""
-        return compare(self.got, self.want, self.tolerance, self.budget, is_sample=self.is_sample)
+        return compare(self.got, self.want, self.tolerance, self.budget, is_part=self.is_part)
 
     def refused(self, reason: str) -> Rejected:
         """A rejection of the launch for this output."""
@@ -201,7 +201,7 @@ def repetition(output: CheckedOutput) -> Rejected | None:
     else:
         # Sums in whatever order the device takes: how far apart two of them lie is luck.
         is_part = got.size < output.elements
-        error = compare(again, want, output.tolerance, output.budget, is_sample=is_part)
+        error = compare(again, want, output.tolerance, output.budget, is_part=is_part)
         apart = error.max_error
         differs = bool(error.wrong or error.over_budget)
     if not differs:

@@ -11,7 +11,7 @@ from warpsmith.measure.energy import EnergyCounter, EnergyWatch, energy_plan, po
 from warpsmith.measure.protocol import winner_blocks
 from warpsmith.tuning.objective import time_us
 from warpsmith.tuning.session.device_session import CheckedLaunch
-from warpsmith.tuning.timing.paired_blocks import Side
+from warpsmith.tuning.timing.paired_blocks import TimedSide
 
 PAIRS = 3
 """Number of runs of each kernel."""
@@ -44,7 +44,7 @@ def counts_energy(counter: EnergyCounter | None) -> bool:
 
 
 def launch_mj(
-    side: Side, counter: EnergyCounter, time_us: float
+    side: TimedSide, counter: EnergyCounter, time_us: float
 ) -> tuple[float | None, CheckedLaunch | None]:
     """Millijoules per launch from one run, and the outputs of a random launch of it.
 
@@ -61,7 +61,7 @@ def launch_mj(
     return (None if watts is None else watts * float(np.median(timed.samples_us)) / 1000.0), launch
 
 
-def metered(side: Side, timing: WorkloadTiming) -> WorkloadTiming | Rejected:
+def metered(side: TimedSide, timing: WorkloadTiming) -> WorkloadTiming | Rejected:
     """A timing extended by the energy of a launch.
 
     Raises:
@@ -78,7 +78,7 @@ def metered(side: Side, timing: WorkloadTiming) -> WorkloadTiming | Rejected:
 def energies(
     job: Job,
     counter: EnergyCounter | None,
-    sides: Mapping[str, Side],
+    sides: Mapping[str, TimedSide],
     times_us: Mapping[str, float],
     seed: int,
 ) -> Energies | Rejected | None:

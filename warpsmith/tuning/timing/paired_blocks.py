@@ -40,7 +40,7 @@ TimeBlock = Callable[[bool], Sequence[float] | Rejected]
 
 
 @dataclass(frozen=True)
-class Side:
+class TimedSide:
     """Kernel of a comparison in its process. Both sides are checked alike, since checks take time."""
 
     session: DeviceSession

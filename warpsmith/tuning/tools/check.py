@@ -11,7 +11,7 @@ from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.tuning.checks.extra_cases import allowed_edge_cases, further_cases, in_case, judged
 from warpsmith.tuning.session.device_session import Case
 from warpsmith.tuning.tasks import ToolAnswer
-from warpsmith.tuning.tools.workbench import Built, Workbench, named, refused, told
+from warpsmith.tuning.tools.workbench import BenchKernel, Workbench, named, refused, told
 from warpsmith.tuning.trials.trial import child_words
 
 CASES_BY_LOT = 8
@@ -47,7 +47,7 @@ def check(bench: Workbench, template: Template, configurations: Sequence[Configu
     return told(parts, ok)
 
 
-def _on_cases(bench: Workbench, template: Template, built: Built, whole: bool) -> tuple[int, list[str]]:
+def _on_cases(bench: Workbench, template: Template, built: BenchKernel, whole: bool) -> tuple[int, list[str]]:
     """Number of cases that were tried, and what is wrong on them; a fault ends the cases."""
     session = bench.session
     allowed = session.inputs.allowed(template, built.kernel)

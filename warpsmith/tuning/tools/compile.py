@@ -10,7 +10,7 @@ from warpsmith.errors import ExpressionError
 from warpsmith.tuning.analysis.search_facts import occupancy_of
 from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.tasks import ToolAnswer
-from warpsmith.tuning.tools.workbench import Built, Workbench, named, refused, told
+from warpsmith.tuning.tools.workbench import BenchKernel, Workbench, named, refused, told
 
 
 def compile_(bench: Workbench, template: Template, configurations: Sequence[Configuration]) -> ToolAnswer:
@@ -40,7 +40,7 @@ def _facts(facts: CompileFacts) -> str:
     return ", ".join(said) or f"{facts.binary_bytes} bytes of code; the compiler reports no registers here"
 
 
-def _launches(bench: Workbench, template: Template, built: Built) -> list[tuple[str, bool]]:
+def _launches(bench: Workbench, template: Template, built: BenchKernel) -> list[tuple[str, bool]]:
     """The launch on every workload that the constraints allow, and whether the device takes it."""
     session, found = bench.session, []
     allowed = session.inputs.allowed(template, built.kernel)

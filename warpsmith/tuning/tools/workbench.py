@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from warpsmith.domain.jobs.job import Metric
@@ -87,14 +88,14 @@ class Workbench:
         plain = given.model_copy(update={"source": comments_blanked(given.text), "files": files})
         return template.model_copy(update={"kernel": plain}).configured(configuration)
 
-    def compile(self, template: Template, configuration: Configuration) -> "Built | Rejected":
+    def compile(self, template: Template, configuration: Configuration) -> "BenchKernel | Rejected":
         """The kernel of a configuration, compiled and allowed to run."""
         kernel = self.kernel(template, configuration)
         compiled = self.session.compile(kernel)
         if isinstance(compiled, Rejected):
             return compiled
         refused = self.session.checker.binary_refusal(kernel, compiled)
-        return Built(kernel, compiled) if refused is None else refused
+        return BenchKernel(kernel, compiled) if refused is None else refused
 
     def measure(self, template: Template, configuration: Configuration) -> Outcome:
         """Checked on samples of every workload and timed in pairs with the user's kernel, as trials are.
@@ -112,12 +113,12 @@ class Workbench:
         return self._watch.confirmed(outcome, kernel, compiled)
 
 
-class Built:
+@dataclass(frozen=True)
+class BenchKernel:
     """A configured kernel and its binary."""
 
-    def __init__(self, kernel: ConfiguredKernel, compiled: Compiled) -> None:
-        self.kernel = kernel
-        self.compiled = compiled
+    kernel: ConfiguredKernel
+    compiled: Compiled
 
 
 def told(parts: list[str], ok: bool = True) -> ToolAnswer:

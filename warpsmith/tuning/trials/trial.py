@@ -28,7 +28,7 @@ from warpsmith.tuning.ports import DevicePort
 from warpsmith.tuning.session.device_session import Case, CheckedLaunch, DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.timing.energy import SILENT, launch_mj
-from warpsmith.tuning.timing.paired_blocks import Side
+from warpsmith.tuning.timing.paired_blocks import TimedSide
 from warpsmith.tuning.trials.energy_pruner import EnergyPruner
 from warpsmith.tuning.trials.pruner import Estimate, Pruner
 
@@ -272,7 +272,7 @@ class Trial:
         if counter is None:
             # The baseline may have been measured on another device of the class, which has one.
             return part
-        side = Side(self._session, LoadedKernel(self._handle, part.workload, part.size))
+        side = TimedSide(self._session, LoadedKernel(self._handle, part.workload, part.size))
         millijoules, launch = launch_mj(side, counter, part.summary.median_us)
         evaluated = None if launch is None else self._context.evaluate(launch)
         return replace(part, energy_mj=millijoules, metered=evaluated)

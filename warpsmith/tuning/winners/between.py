@@ -14,10 +14,10 @@ from warpsmith.tuning.checks.extra_cases import judged, size_bytes
 from warpsmith.tuning.session.device_session import Case
 from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.tasks import BaselineResult
-from warpsmith.tuning.winners.contest import Contest, Decided
 from warpsmith.tuning.winners.finalists import Finalist, Name, searched_speedups
 from warpsmith.tuning.winners.one_timing import timed_once
-from warpsmith.tuning.winners.shape_boxes import Box, Row, Shape, box_of, table_boxes
+from warpsmith.tuning.winners.shape_boxes import Box, DispatchRow, Shape, box_of, table_boxes
+from warpsmith.tuning.winners.winner_election import Decision, Election
 
 SHAPES = 2
 """Shapes that are drawn in every box."""
@@ -32,20 +32,20 @@ class Between:
     """Results on shapes between the workloads of a job, over all rounds of withdrawing winners."""
 
     job: Job
-    contest: Contest
+    election: Election
     baseline: BaselineResult | None
     _looked: dict[tuple[Name, Box], list[CheckedShape]] = field(default_factory=dict)
 
     def settled(
-        self, decided: Mapping[str, Decided], alive: Callable[[], bool]
-    ) -> tuple[dict[str, Decided], tuple[CheckedShape, ...]]:
+        self, decided: Mapping[str, Decision], alive: Callable[[], bool]
+    ) -> tuple[dict[str, Decision], tuple[CheckedShape, ...]]:
         """Run every server on shapes between its workloads; one that is wrong there gives way to the next.
 
         Returns:
             The decisions that stand, and the shapes on which their servers were right and faster.
         """
         now = dict(decided)
-        if not self.contest.base.inputs.defences.between:
+        if not self.election.base.inputs.defences.between:
             return now, ()
         while True:
             servers, boxes = self._table(now)
@@ -60,23 +60,23 @@ class Between:
                 asked_of = {(servers[b.server].name, b) for b in boxes if b.server is not None}
                 passed = [c for at in asked_of for c in self._looked.get(at, ())]
                 return now, tuple(sorted(passed, key=lambda c: sorted(c.dimensions.items())))
-            now = self.contest.without(now, refused)
+            now = self.election.without(now, refused)
 
-    def _table(self, decided: Mapping[str, Decided]) -> tuple[list[Finalist], list[Box]]:
+    def _table(self, decided: Mapping[str, Decision]) -> tuple[list[Finalist], list[Box]]:
         """The servers, and the boxes of their table, which name them by their places."""
         servers: list[Finalist] = []
         numbers: dict[Name, int] = {}
         rows = []
         for one in decided.values():
             number, speedups = None, dict[str, float]()
-            server = one.winner if self.contest.checks_all else one.server
+            server = one.winner if self.election.checks_all else one.server
             if server is not None and one.comparison is not None:
                 number = numbers.setdefault(server.name, len(servers))
                 if number == len(servers):
                     servers.append(server)
                 speedups = searched_speedups(self.job, server, self.baseline)
                 speedups[one.workload.key] = one.comparison.speedup.low
-            rows.append(Row(one.workload.key, self._shape(one.workload), number, speedups))
+            rows.append(DispatchRow(one.workload.key, self._shape(one.workload), number, speedups))
         # Who is wrong in a box is found even if it gains too little to serve it.
         return servers, table_boxes(rows, widths=None)
 
@@ -85,7 +85,7 @@ class Between:
         PROGRESS.at("verification: shapes between the workloads")
         most = sorted(asked, key=lambda b: -_room(b))[:MOST_BOXES]
         drawn = {box: self._drawn(finalist, box, boxes) for box in most}
-        found = tried(self.contest, finalist, [w for shapes in drawn.values() for w in shapes])
+        found = tried(self.election, finalist, [w for shapes in drawn.values() for w in shapes])
         if isinstance(found, Rejected):
             return found
         for box in asked:
@@ -103,9 +103,9 @@ class Between:
 
     def _drawn(self, finalist: Finalist, box: Box, boxes: Sequence[Box]) -> list[Workload]:
         """Shapes about which this box decides, that the server may take, no larger than the job's largest."""
-        largest = max(size_bytes(self.contest.base, w) for w in self.job.workloads)
+        base, found = self.election.base, dict[str, Workload]()
+        inputs, largest = base.inputs, max(size_bytes(base, w) for w in self.job.workloads)
         kernel = finalist.template.configured(finalist.configuration)
-        inputs, found = self.contest.base.inputs, dict[str, Workload]()
         for _ in range(DRAWS):
             shape = _lot(box)
             workload = Workload(dimensions=dict(zip(self._names, shape, strict=True)))
@@ -114,8 +114,8 @@ class Between:
                     box_of(shape, boxes) == box
                     and not inputs.is_listed(workload)
                     and inputs.allowed(finalist.template, kernel, [workload])
-                    and size_bytes(self.contest.base, workload) <= largest
-                    and not isinstance(size_within_limits(kernel, workload, self.contest.base.info), Rejected)
+                    and size_bytes(base, workload) <= largest
+                    and not isinstance(size_within_limits(kernel, workload, base.info), Rejected)
                 ):
                     found[workload.key] = workload
             except ExpressionError:
@@ -132,7 +132,7 @@ class Between:
         return tuple(workload.dimensions[name] for name in self._names)
 
 
-def tried(contest: Contest, finalist: Finalist, shapes: Sequence[Workload]) -> dict[str, float] | Rejected:
+def tried(election: Election, finalist: Finalist, shapes: Sequence[Workload]) -> dict[str, float] | Rejected:
     """Speed-ups of a finalist over the user's kernel on other shapes, by their keys.
 
     Shapes whose reference fails, or that cannot be timed, are left out.
@@ -140,11 +140,11 @@ def tried(contest: Contest, finalist: Finalist, shapes: Sequence[Workload]) -> d
     Returns:
         The first rejection instead if the finalist is wrong on one.
     """
-    kernel, compiled = contest.binary(finalist)
+    kernel, compiled = election.binary(finalist)
     if isinstance(compiled, Rejected):
         return compiled
-    base, fresh = contest.base, contest.base.sibling()
-    plan = search_plan(contest.base.job.objective.cache)
+    base, fresh = election.base, election.base.sibling()
+    plan = search_plan(election.base.job.objective.cache)
     found: dict[str, float] = {}
     try:
         for shape in shapes:
@@ -152,14 +152,14 @@ def tried(contest: Contest, finalist: Finalist, shapes: Sequence[Workload]) -> d
                 # As a list, so that the check goes on to its end and unloads the kernel.
                 result = next((r for _, r in list(judged(fresh, kernel, compiled, [Case(shape)]))), None)
             except KernelRefused:
-                if timed_once(base, shape, *contest.own, plan) is not None:
+                if timed_once(base, shape, *election.own, plan) is not None:
                     raise
                 continue  # the user's kernel does not run there either
             if isinstance(result, Rejected):
                 words = f"between the workloads, at {shape.key}: {result.reason}"[:2000]
                 return result.model_copy(update={"reason": words, "workload": shape.key})
             if result is not None:
-                own_us = timed_once(base, shape, *contest.own, plan)
+                own_us = timed_once(base, shape, *election.own, plan)
                 best_us = timed_once(fresh, shape, kernel, compiled, plan)
                 if own_us and best_us:
                     found[shape.key] = own_us / best_us

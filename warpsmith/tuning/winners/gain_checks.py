@@ -18,7 +18,7 @@ from warpsmith.domain.jobs.plan import TimingPlan
 from warpsmith.domain.templates.outcome import Interval, Rejected
 from warpsmith.measure.protocol import winner_blocks
 from warpsmith.measure.statistics import speedup_interval
-from warpsmith.tuning.timing.paired_blocks import Side, TimedBlocks, interleaved, joined
+from warpsmith.tuning.timing.paired_blocks import TimedBlocks, TimedSide, interleaved, joined
 from warpsmith.verify.run_report import Timed
 
 FRESH_PAIRS = 2
@@ -71,6 +71,9 @@ def fresh_plan(cache: CacheState, launch_us: float) -> TimingPlan:
     return TimingPlan(cache, FRESH_SAMPLES, launches, enough_s=FRESH_S, least=1, is_warm=True, fresh=True)
 
 
+Quiet = AbstractContextManager[None]
+
+
 @dataclass(frozen=True)
 class Doubt:
     """Reason for not publishing a gain."""
@@ -86,7 +89,7 @@ class FreshBlocks:
 
     parts: list[TimedBlocks] = field(default_factory=list)
 
-    def time(self, own: Side, winner: Side, timed: TimedBlocks, turn: int, processes: int) -> None:
+    def time(self, own: TimedSide, winner: TimedSide, timed: TimedBlocks, turn: int, processes: int) -> None:
         """Time the blocks of one pair of processes.
 
         Args:
@@ -103,7 +106,7 @@ class FreshBlocks:
         self.parts.append(part)
 
     def confirmed(
-        self, gain: Interval, own: Side, winner: Side, timed: TimedBlocks, quiet: AbstractContextManager[None]
+        self, gain: Interval, own: TimedSide, winner: TimedSide, timed: TimedBlocks, quiet: Quiet
     ) -> Interval | Doubt:
         """Result of `shown`; a doubt is put to new blocks, and only one that they share remains.
 
@@ -154,7 +157,7 @@ class FreshBlocks:
         )
 
 
-def clock_doubt(own: Side, winner: Side, launch_us: float) -> Doubt | None:
+def clock_doubt(own: TimedSide, winner: TimedSide, launch_us: float) -> Doubt | None:
     """Doubt if the worker's own clock contradicts the times that two processes report; None: it agrees.
 
     Both do the same number of launches. What a block takes beyond its launches is alike on both sides, so

@@ -14,7 +14,7 @@ from warpsmith.measure.protocol import winner_blocks
 from warpsmith.measure.statistics import speedup_interval
 from warpsmith.system.progress_marker import PROGRESS
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
-from warpsmith.tuning.timing.paired_blocks import Side, TimedBlocks, block_plan, interleaved, joined
+from warpsmith.tuning.timing.paired_blocks import TimedBlocks, TimedSide, block_plan, interleaved, joined
 from warpsmith.tuning.winners.gain_checks import FreshBlocks
 
 PROCESSES = 3
@@ -31,27 +31,27 @@ LOOK_PAIRS = 4
 
 
 @dataclass(frozen=True)
-class Built:
+class SizedKernel:
     """A kernel of a comparison, as it is launched in the processes of its session."""
 
     session: DeviceSession
     compiled: Compiled
     size: LaunchSize
 
-    def side(self, workload: Workload) -> Side:
+    def side(self, workload: Workload) -> TimedSide:
         """Load it in the session's child."""
         handle = self.session.device(workload).load(self.compiled)
-        return Side(self.session, LoadedKernel(handle, workload, self.size))
+        return TimedSide(self.session, LoadedKernel(handle, workload, self.size))
 
 
 @dataclass
-class Entrant:
+class Pairing:
     """A winner against the user's kernel on a workload."""
 
     workload: Workload
-    own: Built
+    own: SizedKernel
     """The user's kernel."""
-    winner: Built
+    winner: SizedKernel
     least_gain: float | None
     """Relative gain, beyond the device's noise, that a claim needs; None: all pairs are timed."""
     parts: list[TimedBlocks] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Entrant:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class PairEnvironment:
     """Quiet context, executor and callback between which blocks are timed."""
 
     quiet: Callable[[], AbstractContextManager[None]]
@@ -85,57 +85,57 @@ class Surroundings:
     beside: Executor
     """Opens processes beside each other. Its threads live as long as the processes, which end with the thread
     that opened them."""
-    last: Callable[[Entrant, Side, Side], None]
-    """Called after the last blocks of an entrant, while both kernels are loaded."""
+    last: Callable[[Pairing, TimedSide, TimedSide], None]
+    """Called after the last blocks of a pairing, while both kernels are loaded."""
 
 
-def time_in_pairs(entrants: Sequence[Entrant], pairs: int, around: Surroundings) -> None:
-    """Interleaved blocks of every entrant over several pairs of processes; fewer if the first show no gain.
+def time_in_pairs(pairings: Sequence[Pairing], pairs: int, around: PairEnvironment) -> None:
+    """Interleaved blocks of every pairing over several pairs of processes; fewer if the first show no gain.
 
     The addresses of a process's buffers change the time of small kernels by a per cent or two. A single
     pair would count that as a difference of the kernels, however many blocks it has. That is why one never
     suffices for a claim. To keep the user's kernel it does, if the whole interval of its first blocks is
     below what may be claimed; and a gain that is far above it after all pairs of processes but one is not
-    timed in the last. A pair of processes serves all entrants, one after the other: opening it takes
+    timed in the last. A pair of processes serves all pairings, one after the other: opening it takes
     longer than their blocks.
 
     Args:
         pairs: block pairs of all processes together.
         around: how processes are opened, and blocks timed.
     """
-    if not entrants:
+    if not pairings:
         return
-    shares_host = entrants[0].own.session.info.shares_host
+    shares_host = pairings[0].own.session.info.shares_host
     processes = HOST_PROCESSES if shares_host else PROCESSES
     processes = max(1, min(processes, pairs // MIN_PAIRS))
     for turn in range(processes):
-        running = [e for e in entrants if e.goes_on]
+        running = [e for e in pairings if e.goes_on]
         _open(running, around, anew=turn > 0)
-        for place, entrant in enumerate(running):
-            PROGRESS.at(f"verification: pairs of {entrant.workload.key}, process {turn + 1} of {processes}")
-            sessions = entrant.own.session, entrant.winner.session
+        for place, pairing in enumerate(running):
+            PROGRESS.at(f"verification: pairs of {pairing.workload.key}, process {turn + 1} of {processes}")
+            sessions = pairing.own.session, pairing.winner.session
             try:
                 try:
-                    _time(entrant, turn, processes, pairs, around, is_warm=place > 0)
+                    _time(pairing, turn, processes, pairs, around, is_warm=place > 0)
                 except (KernelRefused, ExpressionError) as exc:
-                    entrant.refused = str(exc)
+                    pairing.refused = str(exc)
                 for session in sessions:
-                    session.release(entrant.workload)
+                    session.release(pairing.workload)
             except ChildDied as exc:
-                entrant.refused = f"ended its process: {exc}"
+                pairing.refused = f"ended its process: {exc}"
                 for session in sessions:
                     session.renew(faulted=True)
 
 
-def _open(running: Sequence[Entrant], around: Surroundings, *, anew: bool) -> None:
-    """Open the processes of all entrants with the first workload of each; anew: others than before.
+def _open(running: Sequence[Pairing], around: PairEnvironment, *, anew: bool) -> None:
+    """Open the processes of all pairings with the first workload of each; anew: others than before.
 
-    What goes wrong shows again when an entrant uses its process.
+    What goes wrong shows again when a pairing uses its process.
     """
     first: dict[int, tuple[DeviceSession, Workload]] = {}
-    for entrant in running:
-        for built in (entrant.own, entrant.winner):
-            first.setdefault(id(built.session), (built.session, entrant.workload))
+    for pairing in running:
+        for built in (pairing.own, pairing.winner):
+            first.setdefault(id(built.session), (built.session, pairing.workload))
 
     def opened(session: DeviceSession, workload: Workload) -> None:
         if anew:
@@ -147,14 +147,14 @@ def _open(running: Sequence[Entrant], around: Surroundings, *, anew: bool) -> No
 
 
 def _time(
-    entrant: Entrant, turn: int, processes: int, pairs: int, around: Surroundings, *, is_warm: bool
+    pairing: Pairing, turn: int, processes: int, pairs: int, around: PairEnvironment, *, is_warm: bool
 ) -> None:
-    """The blocks of an entrant in one pair of processes; is_warm: another one was just timed."""
-    session, workload = entrant.own.session, entrant.workload
+    """The blocks of a pairing in one pair of processes; is_warm: another one was just timed."""
+    session, workload = pairing.own.session, pairing.workload
     plan = block_plan(session.job.objective.cache)
-    loading = around.beside.submit(entrant.winner.side, workload)
+    loading = around.beside.submit(pairing.winner.side, workload)
     try:
-        first = entrant.own.side(workload)
+        first = pairing.own.side(workload)
     finally:
         wait([loading])
     sides = first, loading.result()
@@ -163,38 +163,38 @@ def _time(
     # The first block of all has the clocks up for those that follow.
     warm = [is_warm or order[0] != side for side in "AB"]
     blocks = [side.block(replace(plan, is_warm=w)) for side, w in zip(sides, warm, strict=True)]
-    may_end = not turn and processes > 1 and entrant.least_gain is not None
+    may_end = not turn and processes > 1 and pairing.least_gain is not None
     look = 2 * LOOK_PAIRS if may_end else 0
     with around.quiet():
         for some in filter(None, (order[:look], order[look:])):
             part = interleaved(some, blocks[0], blocks[1], session.ports.conditions)
             if isinstance(part, Rejected):
-                entrant.refused = part
+                pairing.refused = part
                 return
-            entrant.parts.append(part)
-            if look and len(entrant.parts) == 1 and _in_vain(part, entrant.least_gain):
-                entrant.in_vain = True
+            pairing.parts.append(part)
+            if look and len(pairing.parts) == 1 and _in_vain(part, pairing.least_gain):
+                pairing.in_vain = True
                 break
         refused = None
-        if not entrant.in_vain:
+        if not pairing.in_vain:
             if session.inputs.defences.fresh_inputs:
-                entrant.fresh.time(*sides, entrant.timed, turn, processes)
+                pairing.fresh.time(*sides, pairing.timed, turn, processes)
             refused = sides[1].last_checks(plan)
     if refused is not None:
-        entrant.refused = refused
+        pairing.refused = refused
         return
-    entrant.is_clear = turn == processes - 2 > 0 and _is_clear(entrant)
-    if entrant.in_vain or entrant.is_clear or turn == processes - 1:
-        around.last(entrant, *sides)
+    pairing.is_clear = turn == processes - 2 > 0 and _is_clear(pairing)
+    if pairing.in_vain or pairing.is_clear or turn == processes - 1:
+        around.last(pairing, *sides)
 
 
-def _is_clear(entrant: Entrant) -> bool:
+def _is_clear(pairing: Pairing) -> bool:
     """True if a gain is so far beyond what may be claimed that no other addresses would change the claim."""
-    if entrant.least_gain is None:
+    if pairing.least_gain is None:
         return False
-    timed = entrant.timed
+    timed = pairing.timed
     interval = speedup_interval(timed.samples["A"], timed.samples["B"])
-    return not timed.throttled and interval.low > 1 + margin_of(entrant.least_gain) + CLEAR
+    return not timed.throttled and interval.low > 1 + margin_of(pairing.least_gain) + CLEAR
 
 
 def _in_vain(timed: TimedBlocks, least_gain: float | None) -> bool:

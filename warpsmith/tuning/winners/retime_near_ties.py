@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 
-CONTENDERS = 6
+MOST_NEAR_TIES = 6
 """Limit on the near-ties that are timed again."""
 TIMINGS = 20
 """Limit on the new timings of all near-ties of a workload together."""
@@ -19,7 +19,7 @@ def near_ties(times: Sequence[float], noise: float) -> int:
         noise: relative standard deviation of one of them.
     """
     within = [t for t in times if t <= times[0] * (1 + WIDTH * noise)]
-    return min(len(within), CONTENDERS)
+    return min(len(within), MOST_NEAR_TIES)
 
 
 def retime_near_ties(

@@ -92,7 +92,7 @@ def boxes(
 
 
 @dataclass(frozen=True)
-class Row:
+class DispatchRow:
     """A workload of a dispatch table."""
 
     key: str
@@ -103,7 +103,7 @@ class Row:
     """Speed-ups of its server by workload; those of its own workload are verified."""
 
 
-def table_boxes(rows: Sequence[Row], widths: Mapping[str, float] | None) -> list[Box]:
+def table_boxes(rows: Sequence[DispatchRow], widths: Mapping[str, float] | None) -> list[Box]:
     """The boxes of a dispatch table, smallest first, before any shape in them was looked at.
 
     Args:

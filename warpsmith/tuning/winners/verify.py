@@ -6,12 +6,12 @@ best configuration of that workload takes its place.
 
 from collections.abc import Callable, Sequence
 
-from warpsmith.domain.jobs.job import Job, Metric
+from warpsmith.domain.jobs.job import Job
 from warpsmith.tuning.execution.session_ports import SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 from warpsmith.tuning.winners.between import Between
-from warpsmith.tuning.winners.contest import CONTENDERS, ComparisonPlan, Contenders, Contest, Decided
 from warpsmith.tuning.winners.finalists import Finalist, chosen, few, overall_speedup, ranked, without_gain
+from warpsmith.tuning.winners.winner_election import MOST_FINALISTS, ComparisonPlan, Decision, Election
 
 __all__ = ["ComparisonPlan", "Finalist", "overall_speedup", "ranked", "verify_winners"]
 
@@ -38,20 +38,18 @@ def verify_winners(
     finalists = few(job, finalists, baseline)
     idle = without_gain(job, finalists, baseline, plan.least_gain)
     compared = [w for w in job.workloads if w.key not in idle]
-    contest = Contest(job, ports, plan, baseline)
-    decided: dict[str, Decided] = {}
+    election = Election(job, ports, plan, baseline)
+    decided: dict[str, Decision] = {}
     try:
-        for group in contest.groups(compared):
+        for group in election.groups(compared):
             if not alive():
                 break
-            contest.begin(group)
-            asked: dict[str, Contenders] = {w.key: (w, ranked(job, w, finalists, baseline)) for w in group}
-            if job.objective.metric is Metric.TIME:
-                asked = contest.retimed(asked)
-            decided |= contest.decide({k: (w, some[:CONTENDERS]) for k, (w, some) in asked.items()})
-        decided, between = Between(job, contest, baseline).settled(contest.inspected(decided), alive)
+            election.begin(group)
+            asked = election.retimed({w.key: (w, ranked(job, w, finalists, baseline)) for w in group})
+            decided |= election.decide({k: (w, some[:MOST_FINALISTS]) for k, (w, some) in asked.items()})
+        decided, between = Between(job, election, baseline).settled(election.inspected(decided), alive)
     finally:
-        contest.close()
+        election.close()
     comparisons = [d.comparison for d in decided.values() if d.comparison is not None]
     choices = [
         Choice(workload=w.key)
@@ -65,6 +63,6 @@ def verify_winners(
         choices=tuple(choices),
         speedup=overall_speedup(job, comparisons, choices),
         no_gain=tuple(idle.values()),
-        withdrawn=tuple(contest.withdrawn),
+        withdrawn=tuple(election.withdrawn),
         between=between,
     )

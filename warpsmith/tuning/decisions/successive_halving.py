@@ -1,9 +1,9 @@
-"""Contests: templates of one round stand beside each other, and the budget goes to those that earn it. Pure.
+"""Successive halving among the templates of a round: the budget goes to those that earn it. Pure.
 
-Each runs a heat, then the better half gets more, until one is left, which gets the rest (`halving`). The
-contestants are the templates of a round's ideas, and in the first round one that the rules make of the user's
+All run on the first rung, then the better half gets more, until one is left: it gets the rest (`halving`).
+The arms are the templates of a round's ideas, and in the first round one that the rules make of the user's
 kernel, so that a model's template never costs a user what the rules would have gained. The rungs that slices
-were started for say how far a contest has come.
+were started for say how far the halving has come.
 """
 
 import math
@@ -24,7 +24,7 @@ ROUND = 1
 
 @dataclass(frozen=True)
 class Share:
-    """What a contestant gets on a rung."""
+    """Trials and seconds that an arm gets on a rung."""
 
     rung: int
     trials: int
@@ -32,38 +32,38 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Turn:
-    """The next run of a contest."""
+class NextRun:
+    """Arm that runs next, and its share."""
 
     candidate: CandidateSummary
     share: Share | None
-    """None: it has won, and gets the rest."""
+    """Share on its next rung; None: the arm has won, and gets the rest."""
 
 
 @dataclass(frozen=True)
-class Contest:
-    """Where a contest stands."""
+class SuccessiveHalving:
+    """State of the successive halving of a round."""
 
     snapshot: JobSnapshot
     round: int
     size: int
-    """Number of contestants, with those to come."""
+    """Number of arms, with those to come."""
     rungs: dict[str, int]
-    """The last rung that each candidate ran on; without those that never ran a heat."""
+    """Last rung of each candidate; without candidates that never ran on one."""
     settled: bool
-    """Whether the rest was given away, or there was nothing to contest."""
+    """True once the rest was given away, or if there is a single arm."""
 
-    def holds(self, candidate: CandidateSummary) -> bool:
-        """Whether what a candidate runs next, or ran last, is a heat."""
+    def is_on_rung(self, candidate: CandidateSummary) -> bool:
+        """True if the last run of a candidate, or else its next one, is on a rung."""
         ran = [p for p in slices_of(self.snapshot) if p.candidate == candidate.id]
         if ran:
             return all(p.heat for p in ran)
         return candidate.round == self.round and self.size > 1 and not self.settled
 
-    def heat(self, candidate: CandidateSummary) -> Share | None:
-        """The next heat of a candidate that is searched; None if it had its heat.
+    def first_rung(self, candidate: CandidateSummary) -> Share | None:
+        """Share of a candidate that is searched on the first rung; None if it had its share.
 
-        A heat goes on if it says too little: its seconds may have gone into the first checks, and the
+        The rung goes on if it says too little: its seconds may have gone into the first checks, and the
         defaults of a template are as slow as the kernel that they imitate.
         """
         rung = self.rungs.get(candidate.id)
@@ -73,8 +73,8 @@ class Contest:
         began = {_line(self.snapshot, c) for c in self._candidates() if c.id in self.rungs}
         return self._share(0, parts(self.size, waiting=max(1, self.size - len(began))))
 
-    def turn(self) -> Turn | None:
-        """Whose turn it is once no candidate is searched; None if it is nobody's, or others are to come."""
+    def next_run(self) -> NextRun | None:
+        """Arm that runs once no candidate is searched; None if there is none, or others are to come."""
         if self.settled or unopened(self.snapshot, self.round):
             return None
         ran = [c for c in self._candidates() if c.id in self.rungs and c.state is CandidateState.SEARCHED]
@@ -86,11 +86,11 @@ class Contest:
             alive, rung = alive[: half(len(alive))], rung + 1
             waiting = [c for c in alive if self.rungs[c.id] < rung and not self._is_exhausted(c)]
             if waiting:
-                return Turn(waiting[0], self._share(rung, parts(len(alive), rung, len(waiting))))
-        return Turn(alive[0], None) if alive else None
+                return NextRun(waiting[0], self._share(rung, parts(len(alive), rung, len(waiting))))
+        return NextRun(alive[0], None) if alive else None
 
     def _share(self, rung: int, total: int) -> Share:
-        """What one contestant gets on a rung of all that is left.
+        """Share of all that is left that one arm gets on a rung.
 
         Args:
             total: number of parts that are left.
@@ -98,7 +98,7 @@ class Contest:
         snapshot, part = self.snapshot, weight(rung)
         trials = snapshot.job.budget.trials - snapshot.trials_done
         seconds = seconds_left(snapshot)
-        # Where only the first round is contested, it may use what later ones would have.
+        # Where only the first round is halved, it may use what later ones would have.
         if snapshot.job.agents.ideas > 1:
             trials = round_trials(snapshot, self.round) - sum(c.trials for c in self._candidates())
             seconds /= rounds_left(snapshot, self.round)
@@ -111,8 +111,8 @@ class Contest:
         return is_exhausted(self.snapshot.tasks, candidate.id)
 
 
-def contest_of(snapshot: JobSnapshot, round_: int) -> Contest | None:
-    """The contest of a round; in a job of one idea that of the first round. None if there is none."""
+def halving_of(snapshot: JobSnapshot, round_: int) -> SuccessiveHalving | None:
+    """Successive halving of a round; in a job of one idea that of the first round. None if there is none."""
     beside = rules_stand_by(snapshot)
     if snapshot.job.agents.ideas == 1:
         if not beside:
@@ -120,7 +120,7 @@ def contest_of(snapshot: JobSnapshot, round_: int) -> Contest | None:
         round_ = ROUND
     rounds_of = {c.id: c.round for c in snapshot.candidates}
     ran = [p for p in slices_of(snapshot) if rounds_of[p.candidate] >= round_]
-    return Contest(
+    return SuccessiveHalving(
         snapshot=snapshot,
         round=round_,
         size=planned(snapshot, round_) + (beside and round_ == ROUND),
@@ -142,8 +142,7 @@ def rules_question(snapshot: JobSnapshot) -> StepPayload | None:
 
 
 def rules_stand_by(snapshot: JobSnapshot) -> bool:
-    """Whether a template of another author than the rules opened the first round, so that theirs stands
-    beside it."""
+    """True if another author than the rules opened the first round, so that their template stands beside."""
     job = snapshot.job
     if job.strategy is not Strategy.TEMPLATE or not job.rewrite.enabled:
         return False
@@ -151,14 +150,14 @@ def rules_stand_by(snapshot: JobSnapshot) -> bool:
 
 
 def _line(snapshot: JobSnapshot, candidate: CandidateSummary) -> tuple[str | None, str, bool]:
-    """What a template and its repairs have in common."""
+    """Parent, idea and author, which a template and its repairs have in common."""
     made = next(t.payload for t in snapshot.tasks if t.id == candidate.made_by)
     assert isinstance(made, StepPayload)
     return made.parent, made.idea, made.provider == RULES
 
 
 def _by_model(task: TaskView) -> bool:
-    """Whether a task brought a template of the first round, and from somebody else than the rules."""
+    """True if a task brought a template of the first round from another author than the rules."""
     step, result = task.payload, task.result
     if not isinstance(step, StepPayload) or not isinstance(result, StepResult):
         return False

@@ -1,4 +1,4 @@
-"""Contests of winners with the user's kernel: checked, timed in pairs of processes, then inspected."""
+"""Comparisons of finalists with the user's kernel: checked, timed in pairs of processes, then inspected."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -30,21 +30,21 @@ from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.tasks import BaselineResult
 from warpsmith.tuning.timing.energy import energies
-from warpsmith.tuning.timing.paired_blocks import Side
+from warpsmith.tuning.timing.paired_blocks import TimedSide
 from warpsmith.tuning.winners.finalists import Finalist, Name, elected, searched_us, serves
 from warpsmith.tuning.winners.gain_checks import Doubt, clock_doubt
 from warpsmith.tuning.winners.one_timing import timed_once
-from warpsmith.tuning.winners.process_pairs import Built, Entrant, Surroundings, time_in_pairs
+from warpsmith.tuning.winners.process_pairs import PairEnvironment, Pairing, SizedKernel, time_in_pairs
 from warpsmith.tuning.winners.retime_near_ties import TIMINGS, retime_near_ties
 from warpsmith.tuning.winners.winner_checks import Winner, WinnerChecks, fault, in_words
 
-CONTENDERS = 3
+MOST_FINALISTS = 3
 """Limit on the configurations tried for a workload before its baseline is kept."""
 BESIDE = 6
 """Limit on the processes that are opened, checked or ended at once."""
 
 
-Contenders = tuple[Workload, Sequence[Finalist]]
+RankedFinalists = tuple[Workload, Sequence[Finalist]]
 """A workload with the finalists that may win it, best first."""
 
 
@@ -59,26 +59,25 @@ class ComparisonPlan:
     of the user's kernel in the comparison tell."""
     least_gain: float | None = MIN_CLAIM
     """Relative gain that a trial must promise for its workload to be compared; None: all are compared, and
-    each winner goes through every check, also one that would not serve. An objective other than time compares
-    all."""
+    each winner goes through every check, also one that would not serve. Only time compares less than all."""
 
 
 @dataclass(frozen=True)
-class Decided:
+class Decision:
     """Outcome of the comparisons of a workload's finalists."""
 
     workload: Workload
     comparison: Comparison | None = None
-    """The one to publish."""
+    """Comparison to publish."""
     winner: Finalist | None = None
-    """Whose comparison it is."""
+    """Finalist of that comparison."""
     server: Finalist | None = None
     """The winner if it is better than the baseline."""
     left: Sequence[Finalist] = ()
-    """Contenders that take the winner's place if it is refused."""
+    """Finalists that take the winner's place if it is refused."""
 
 
-class Contest:
+class Election:
     """The comparisons of one verification; call `close` in the end."""
 
     def __init__(
@@ -136,19 +135,21 @@ class Contest:
         if group:
             yield group
 
-    def retimed(self, asked: Mapping[str, Contenders]) -> dict[str, Contenders]:
-        """Contenders by workload, with near-ties of the search ordered by new timings.
+    def retimed(self, asked: Mapping[str, RankedFinalists]) -> dict[str, RankedFinalists]:
+        """Finalists by workload; for time, with near-ties of the search ordered by new timings.
 
         Each candidate has a process of its own.
         """
+        if self._job.objective.metric is not Metric.TIME:
+            return dict(asked)
         sessions: dict[str, DeviceSession] = {}
         plan = search_plan(self._job.objective.cache)
-        found: dict[str, Contenders] = {}
+        found: dict[str, RankedFinalists] = {}
         try:
-            for key, (workload, contenders) in asked.items():
+            for key, (workload, finalists) in asked.items():
 
                 def again(
-                    index: int, of: Workload = workload, ties: Sequence[Finalist] = contenders
+                    index: int, of: Workload = workload, ties: Sequence[Finalist] = finalists
                 ) -> float | None:
                     finalist = ties[index]
                     if finalist.candidate not in sessions:
@@ -158,13 +159,13 @@ class Contest:
                     return self._timed_us(session, of, finalist, plan)
 
                 PROGRESS.at(f"verification: near ties of {key}")
-                times = [searched_us(self._job, workload, f) for f in contenders]
+                times = [searched_us(self._job, workload, f) for f in finalists]
                 noise = self._aa_widths.get(key, MIN_CLAIM)
                 with self._prefetch.paused():
                     order = retime_near_ties(times, noise, again, TIMINGS)
                 for session in sessions.values():
                     session.release(workload)
-                found[key] = workload, [contenders[i] for i in order]
+                found[key] = workload, [finalists[i] for i in order]
         finally:
             for made in sessions.values():
                 made.close()
@@ -179,7 +180,9 @@ class Contest:
             return None
         return timed_once(session, workload, kernel, compiled, plan)
 
-    def without(self, decided: Mapping[str, Decided], refused: Mapping[Name, Rejected]) -> dict[str, Decided]:
+    def without(
+        self, decided: Mapping[str, Decision], refused: Mapping[Name, Rejected]
+    ) -> dict[str, Decision]:
         """Withdraw winners that are refused everywhere; finalists that are left take their place."""
         settled = dict(decided)
         self._refused |= set(refused)
@@ -190,11 +193,11 @@ class Contest:
                 settled |= self.inspected(self.decide({key: (before.workload, before.left)}))
         return settled
 
-    def decide(self, asked: Mapping[str, Contenders]) -> dict[str, Decided]:
-        """Compare contenders with the baseline, for time until one is right, for another objective all.
+    def decide(self, asked: Mapping[str, RankedFinalists]) -> dict[str, Decision]:
+        """Compare finalists with the baseline, for time until one is right, for another objective all.
 
         Args:
-            asked: the contenders of every workload, best first, by the workload's key.
+            asked: the finalists of every workload, best first, by the workload's key.
         """
         left = {key: [f for f in some if f.name not in self._refused] for key, (_, some) in asked.items()}
         verified: dict[str, list[tuple[Comparison, Finalist]]] = {key: [] for key in asked}
@@ -217,10 +220,10 @@ class Contest:
             comparison, server = elected(self._job, verified[key])
             winner = server or (verified[key][0][1] if verified[key] else None)
             rest = left[key] + [f for _, f in verified[key] if f is not winner]
-            decided[key] = Decided(workload, comparison, winner, server, rest)
+            decided[key] = Decision(workload, comparison, winner, server, rest)
         return decided
 
-    def inspected(self, decided: Mapping[str, Decided]) -> dict[str, Decided]:
+    def inspected(self, decided: Mapping[str, Decision]) -> dict[str, Decision]:
         """Add the sanitizers' findings; a winner that is refused for one gives way to those left.
 
         All winners are inspected at once, when nothing is timed any more: most of it is opening processes.
@@ -231,7 +234,7 @@ class Contest:
             d for d in asked if d.comparison is not None and self._is_checked_whole(d.comparison)
         ]:
             findings = self._inspect(asked)
-            again: list[Decided] = []
+            again: list[Decision] = []
             for before, found in zip(asked, findings, strict=True):
                 workload, comparison, winner = before.workload, before.comparison, before.winner
                 assert comparison is not None
@@ -246,7 +249,7 @@ class Contest:
             asked = again
         return settled
 
-    def _inspect(self, decided: Sequence[Decided]) -> list[dict[str, str] | Rejected]:
+    def _inspect(self, decided: Sequence[Decision]) -> list[dict[str, str] | Rejected]:
         """The sanitizers' findings, or rejections for those that the user's kernel does not have."""
         assert self._sanitizers is not None
         PROGRESS.at("verification: sanitizers")
@@ -267,7 +270,7 @@ class Contest:
         """
         fresh: dict[Name, DeviceSession] = {}
         results: dict[str, Comparison | str] = {}
-        entrants: dict[str, Entrant] = {}
+        pairings: dict[str, Pairing] = {}
         opening = [self._beside.submit(self.base.device, next(iter(asked.values()))[0])]
         for workload, finalist in asked.values():
             if finalist.name not in fresh:
@@ -279,21 +282,21 @@ class Contest:
             for key, (workload, finalist) in asked.items():
                 session = fresh[finalist.name]
                 try:
-                    entrant = self._entered(workload, finalist, session)
+                    pairing = self._paired(workload, finalist, session)
                 except (KernelRefused, ExpressionError, ChildDied) as exc:
-                    entrant = fault(session, exc)
-                if isinstance(entrant, str):
-                    results[key] = entrant
+                    pairing = fault(session, exc)
+                if isinstance(pairing, str):
+                    results[key] = pairing
                 else:
-                    entrants[key] = entrant
+                    pairings[key] = pairing
             if self._sanitizers is not None:
                 self._sanitizers.settle()
-            around = Surroundings(self._prefetch.paused, self._beside, self._concluding(asked, results))
-            time_in_pairs([*entrants.values()], self._pairs, around)
-            for key, entrant in entrants.items():
-                if entrant.refused:
-                    results[key] = in_words(entrant.refused)
-            self._check_winners(asked, entrants, results)
+            around = PairEnvironment(self._prefetch.paused, self._beside, self._concluding(asked, results))
+            time_in_pairs([*pairings.values()], self._pairs, around)
+            for key, pairing in pairings.items():
+                if pairing.refused:
+                    results[key] = in_words(pairing.refused)
+            self._check_winners(asked, pairings, results)
         finally:
             wait(opening)
             # The driver takes its time to end a process.
@@ -306,7 +309,7 @@ class Contest:
             compiled = (self.binary(finalist)[1] for finalist in finalists)
             self._sanitizers.expect({c.binary for c in compiled if isinstance(c, Compiled)})
 
-    def _entered(self, workload: Workload, finalist: Finalist, session: DeviceSession) -> Entrant | str:
+    def _paired(self, workload: Workload, finalist: Finalist, session: DeviceSession) -> Pairing | str:
         """A finalist that was right in every element of a workload's outputs, or why it is withdrawn."""
         kernel, compiled = self.binary(finalist)
         if isinstance(compiled, Rejected):
@@ -328,18 +331,18 @@ class Contest:
         is_time = self._job.objective.metric is Metric.TIME
         least = (known or 0.0) if is_time and not self.checks_all else None
         own_size = launch_size(self.own[0], workload, self._ports.opener.info)
-        own = Built(self.base, self.own[1], own_size)
-        return Entrant(workload, own, Built(session, compiled, size), least)
+        own = SizedKernel(self.base, self.own[1], own_size)
+        return Pairing(workload, own, SizedKernel(session, compiled, size), least)
 
     def _check_winners(
         self,
         asked: Mapping[str, tuple[Workload, Finalist]],
-        entrants: Mapping[str, Entrant],
+        pairings: Mapping[str, Pairing],
         results: dict[str, Comparison | str],
     ) -> None:
         """The baseline is kept otherwise, whatever a winner does on other inputs and shapes."""
         winners = [
-            Winner(*asked[key], *self._built(asked[key][1]), entrants[key].winner.session)
+            Winner(*asked[key], *self._built(asked[key][1]), pairings[key].winner.session)
             for key, result in results.items()
             if isinstance(result, Comparison) and self._is_checked_whole(result)
         ]
@@ -372,27 +375,27 @@ class Contest:
 
     def _concluding(
         self, asked: Mapping[str, tuple[Workload, Finalist]], results: dict[str, Comparison | str]
-    ) -> Callable[[Entrant, Side, Side], None]:
-        """Adds what the blocks of an entrant say to the results."""
+    ) -> Callable[[Pairing, TimedSide, TimedSide], None]:
+        """Adds what the blocks of a pairing say to the results."""
 
-        def conclude(entrant: Entrant, own: Side, winner: Side) -> None:
-            _, finalist = asked[entrant.workload.key]
-            found = self._comparison(entrant, configuration_key(finalist.configuration))
+        def conclude(pairing: Pairing, own: TimedSide, winner: TimedSide) -> None:
+            _, finalist = asked[pairing.workload.key]
+            found = self._comparison(pairing, configuration_key(finalist.configuration))
             may_serve = self._job.objective.metric is not Metric.TIME or (
                 isinstance(found, Comparison) and serves(self._job, found)
             )
             if isinstance(found, Comparison) and found.verdict is Verdict.FASTER:
-                found = self._confirmed(entrant, found, own, winner)
+                found = self._confirmed(pairing, found, own, winner)
             if isinstance(found, Comparison) and may_serve:
                 with self._prefetch.paused():
                     found = self._with_more(found, {"A": own, "B": winner})
-            results[entrant.workload.key] = found
+            results[pairing.workload.key] = found
 
         return conclude
 
-    def _comparison(self, entrant: Entrant, key: str) -> Comparison | str:
+    def _comparison(self, pairing: Pairing, key: str) -> Comparison | str:
         """The winner's blocks against those of the user's kernel, or why it is withdrawn."""
-        workload, timed, sampler = entrant.workload, entrant.timed, entrant.winner.session.sampler
+        workload, timed, sampler = pairing.workload, pairing.timed, pairing.winner.session.sampler
         blocks = timed.samples
         baseline_us, best_us = (summarise([s for b in blocks[n] for s in b], 1).median_us for n in "AB")
         too_fast = sampler.below_floor(workload, best_us)
@@ -418,9 +421,11 @@ class Contest:
             floor_bound=None if floor is None else floor.bound,
         )
 
-    def _confirmed(self, entrant: Entrant, found: Comparison, own: Side, winner: Side) -> Comparison | str:
+    def _confirmed(
+        self, pairing: Pairing, found: Comparison, own: TimedSide, winner: TimedSide
+    ) -> Comparison | str:
         """A gain as new inputs show it, or why it may not be published."""
-        shown = entrant.fresh.confirmed(found.speedup, own, winner, entrant.timed, self._prefetch.paused())
+        shown = pairing.fresh.confirmed(found.speedup, own, winner, pairing.timed, self._prefetch.paused())
         doubt = shown if isinstance(shown, Doubt) else None
         if doubt is None and self.base.inputs.defences.own_clock:
             with self._prefetch.paused():
@@ -436,7 +441,7 @@ class Contest:
         more = {"speedup": shown, "best_us": found.baseline_us / shown.estimate}
         return found.model_copy(update=more | {"verdict": verdict_of(shown, found.aa_width)})
 
-    def _with_more(self, found: Comparison, sides: Mapping[str, Side]) -> Comparison | str:
+    def _with_more(self, found: Comparison, sides: Mapping[str, TimedSide]) -> Comparison | str:
         """A comparison with the times of the other cache state and, if the job asks for them, energies."""
         plan = search_plan(other_cache(self._job.objective.cache))
         times_us = {"A": found.baseline_us, "B": found.best_us}

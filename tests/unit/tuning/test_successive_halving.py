@@ -275,7 +275,7 @@ def lines(end: JobSnapshot, round_: int) -> Iterator[list[CandidateSummary]]:
     trials=st.integers(1, 600) | st.integers(20, 120),
 )
 @examples(150)
-def test_contests_are_fair_whatever_happens(
+def test_successive_halving_is_fair_whatever_happens(
     seed: int, ideas: int, rounds: int, width: int, trials: int
 ) -> None:
     luck = Luck(seed)
