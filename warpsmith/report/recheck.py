@@ -17,7 +17,7 @@ LEAST_S = 60.0
 
 
 @dataclass(frozen=True)
-class RecheckedWorkload:
+class WinnerChange:
     """Comparison of a workload in the earlier result and in the new one."""
 
     workload: str
@@ -72,9 +72,7 @@ def recheck_job(old: JobResult) -> Job:
     )
 
 
-def changes(
-    old: JobResult, new: JobResult, tried: Collection[Configuration]
-) -> tuple[RecheckedWorkload, ...]:
+def changes(old: JobResult, new: JobResult, tried: Collection[Configuration]) -> tuple[WinnerChange, ...]:
     """Changes of the workloads that had a winner.
 
     Args:
@@ -84,7 +82,7 @@ def changes(
     winners = {entry.workload: entry.configuration for entry in old.dispatch}
     served = {entry.workload for entry in new.dispatch if entry.configuration is not None}
     return tuple(
-        RecheckedWorkload(
+        WinnerChange(
             c.workload, c, compared.get(c.workload), c.workload in served, winners[c.workload] in tried
         )
         for c in _published(old)
