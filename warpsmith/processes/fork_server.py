@@ -36,10 +36,10 @@ def main(argument: dict[str, Any]) -> None:
         for name in argument["modules"]:
             with suppress(ImportError):
                 import_module(name)
-    _ForkServer(socket.socket(fileno=0)).serve()
+    _ChildStarter(socket.socket(fileno=0)).serve()
 
 
-class _ForkServer:
+class _ChildStarter:
     def __init__(self, requests: socket.socket) -> None:
         self._requests = requests
         self._statuses: dict[int, int] = {}
