@@ -83,12 +83,11 @@ def question(payload: StepPayload, context: StepContext) -> StepInput:
 
 
 def _templater(payload: StepPayload, context: StepContext, planner: PlannerInput) -> TemplaterInput:
-    job = context.job
     return TemplaterInput(
         **dict(planner),
         plan=payload.plan,
-        rules=permitted_rules(job),
-        parameters_wanted=job.strategy is not Strategy.DIRECT,
+        rules=permitted_rules(context.job),
+        parameters_wanted=context.job.strategy is not Strategy.DIRECT,
         tools=payload.tools,
         tool_seconds=round(payload.tool_seconds, 1),
         drafts={name: _template(template) for name, template in drafts(context).items()},

@@ -289,8 +289,7 @@ def _as_job(answer: TemplateReply, job: Job) -> Job:
         raise BadReply(
             "grid, block, shared_bytes: the launches of a sequence stay as they are; leave them empty"
         )
-    data["kernel"]["source"] = answer.source
-    data["kernel"]["launch"] |= _given_launch(answer)
+    data["kernel"] |= {"source": answer.source, "launch": data["kernel"]["launch"] | _given_launch(answer)}
     mine = {p.name for p in answer.parameters}
     kept = [p for p in data["parameters"] if p["name"] not in mine]
     data["parameters"] = [p.model_dump(mode="json") for p in answer.parameters] + kept

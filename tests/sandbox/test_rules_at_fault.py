@@ -9,7 +9,7 @@ from tests.unit.rewrite.test_edits import copying
 from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.templates.outcome import Measured, Stage
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft
+from warpsmith.extensions.rules.analysis.draft import Declined, Draft, RuleChange
 from warpsmith.extensions.rules.compiler_hints.restrict import Restrict
 from warpsmith.extensions.rules.sizes.block_size import BlockSize
 from warpsmith.extensions.rules.templater import make_template
@@ -33,7 +33,7 @@ def replaced(old: str, new: str) -> Apply:
     def apply(self: Restrict | BlockSize, draft: Draft) -> Draft | Declined:
         places = [m.start() for m in re.finditer(re.escape(old), draft.kernel.text)]
         edits = [Edit(at, at + len(old), new) for at in places]
-        return draft.changed(Change(self.name, "nonsense", edits=edits))
+        return draft.changed(RuleChange(self.name, "nonsense", edits=edits))
 
     return apply
 

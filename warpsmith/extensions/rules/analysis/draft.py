@@ -33,7 +33,7 @@ def all_declined(places: Sequence[Declined]) -> Declined:
 
 
 @dataclass(frozen=True)
-class Variant:
+class BodyVariant:
     """Another body of the kernel, compiled instead of the original one if a condition holds.
 
     Later rules read and edit the original body only. If a variant is compiled, their parameters stay at the
@@ -61,7 +61,7 @@ class Draft:
     """Texts of permitted headers that the source includes."""
     macros: Mapping[str, str] = field(default_factory=dict)
     """Words that only macros brought into the source, with the macro that the user wrote."""
-    variants: tuple[Variant, ...] = ()
+    variants: tuple[BodyVariant, ...] = ()
     """Other bodies that the kernel may have."""
 
     @cached_property
@@ -100,7 +100,7 @@ class Draft:
         text = apply_edits(self.kernel.text, edits)
         return replace(self, kernel=self.kernel.model_copy(update={"source": text}))
 
-    def changed(self, change: "Change") -> "Draft":
+    def changed(self, change: "RuleChange") -> "Draft":
         """This draft after a rule was applied."""
         kernel = self.kernel.model_copy(
             update={
@@ -124,7 +124,7 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Change:
+class RuleChange:
     """Parts of a draft that a rule replaces; parts that are left out stay as they are."""
 
     rule: str
@@ -142,7 +142,7 @@ class Change:
     """New ones."""
     constraints: tuple[Constraint, ...] = ()
     """New ones."""
-    variant: Variant | None = None
+    variant: BodyVariant | None = None
     """A new body for some configurations."""
 
 

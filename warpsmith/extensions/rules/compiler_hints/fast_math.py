@@ -8,7 +8,7 @@ from tree_sitter import Node
 from warpsmith.domain.arguments.argument import Argument
 from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.domain.templates.space import Parameter
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule, Variant
+from warpsmith.extensions.rules.analysis.draft import BodyVariant, Declined, Draft, Rule, RuleChange
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
 from warpsmith.extensions.rules.analysis.operations import operands, operator
 from warpsmith.source.tree.syntax_tree import Edit, apply_edits, find, strip
@@ -52,7 +52,7 @@ class FastMath(Rule):
         if not found.edits:
             return Declined(DeclineCode.FORM, "no float function or division that has a fast form")
         made = draft.changed(
-            Change(
+            RuleChange(
                 self.name,
                 f"{', '.join(sorted(found.used)) or 'no function'}; {found.divisions} division(s)",
                 edits=edits,
@@ -92,7 +92,7 @@ class _FastForms:
         return edits
 
 
-def _in_variant(draft: Draft, variant: Variant, found: _FastForms) -> Variant:
+def _in_variant(draft: Draft, variant: BodyVariant, found: _FastForms) -> BodyVariant:
     """Another body of the kernel with the same replacements, so that the parameter has a part in it."""
     start, end = draft.source.body.start_byte + 1, draft.source.body.end_byte - 1
     # On a line of its own, or a body that begins with a directive would get one, and other places with it.

@@ -12,7 +12,7 @@ from warpsmith.domain.arguments.argument import Argument, Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.domain.templates.space import Parameter
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule
+from warpsmith.extensions.rules.analysis.draft import Declined, Draft, Rule, RuleChange
 from warpsmith.source.declarations.type_words import element_type
 from warpsmith.source.tree.syntax_tree import Edit, Source, Variable, find, plain, template_parameter_name
 
@@ -86,7 +86,7 @@ class FixedScalars(Rule):
             meaning="1: the body is compiled once more for the scalars of each workload, as constants",
         )
         detail = f"{', '.join(s.name for s in scalars)}; {len(cases)} set(s) of values"
-        return draft.changed(Change(self.name, detail, edits=edits, parameters=(parameter,)))
+        return draft.changed(RuleChange(self.name, detail, edits=edits, parameters=(parameter,)))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from tree_sitter import Node
 
 from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.domain.templates.space import Parameter
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule, limit
+from warpsmith.extensions.rules.analysis.draft import Declined, Draft, Rule, RuleChange, limit
 from warpsmith.extensions.rules.analysis.launch.block_limits import head_of
 from warpsmith.source.tree.syntax_tree import Edit, split_arguments
 
@@ -56,7 +56,7 @@ class LaunchBounds(Rule):
                 return Declined(DeclineCode.NO_GAIN, "the kernel has launch bounds already")
             sizes = ", ".join([*extents, "1", "1"][:3])
             edit = Edit(kind.start_byte, kind.start_byte, f"__attribute__((reqd_work_group_size({sizes}))) ")
-            return draft.changed(Change(self.name, " x ".join(extents), edits=[edit]))
+            return draft.changed(RuleChange(self.name, " x ".join(extents), edits=[edit]))
         if PARAMETER in draft.names() or re.search(r"\bWS_REGISTERS\b", draft.kernel.text):
             return Declined(DeclineCode.NAME_TAKEN, f"the name {PARAMETER} is taken")
         return _of_cuda(draft, head, declarator.end_byte, kind, " * ".join(extents) if named else "")
@@ -92,7 +92,7 @@ def _of_cuda(draft: Draft, head: str, end: int, kind: Node, threads: str) -> Dra
         meaning="threads of a multiprocessor for which the compiler spares registers; 0: as it sees fit",
     )
     made = draft.changed(
-        Change(
+        RuleChange(
             LaunchBounds.name,
             detail,
             edits=[edit],

@@ -6,7 +6,7 @@ from tree_sitter import Node
 
 from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.extensions.rules.analysis.calls.callees import synchronises
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule
+from warpsmith.extensions.rules.analysis.draft import Declined, Draft, Rule, RuleChange
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
 from warpsmith.source.tree.syntax_tree import Edit, Source, Variable, entry_name, find
 
@@ -48,7 +48,7 @@ class Restrict(Rule):
                 DeclineCode.NO_GAIN,
                 "every pointer is restrict already, or hands values from thread to thread",
             )
-        return draft.changed(Change(self.name, ", ".join(names), edits=edits))
+        return draft.changed(RuleChange(self.name, ", ".join(names), edits=edits))
 
 
 def _star(source: Source, v: Variable) -> Node | None:

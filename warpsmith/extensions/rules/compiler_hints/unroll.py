@@ -6,7 +6,7 @@ from tree_sitter import Node
 
 from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.domain.templates.space import Parameter
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule
+from warpsmith.extensions.rules.analysis.draft import Declined, Draft, Rule, RuleChange
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
 from warpsmith.source.tree.syntax_tree import LOOPS, Edit, find, walk
 
@@ -32,7 +32,7 @@ class Unroll(Rule):
         count = PARAMETER if draft.is_opencl else "ws_unroll"
         pragma = f"\n#if {PARAMETER} > 0\n#pragma unroll {count}\n#endif\n"
         return draft.changed(
-            Change(
+            RuleChange(
                 self.name,
                 f"{len(loops)} loop(s)",
                 edits=[Edit(n.start_byte, n.start_byte, pragma) for n in loops],

@@ -7,7 +7,7 @@ from tree_sitter import Node
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.domain.templates.space import Constraint, Parameter
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule, limit
+from warpsmith.extensions.rules.analysis.draft import Declined, Draft, Rule, RuleChange, limit
 from warpsmith.extensions.rules.analysis.indices.index_bounds import beyond, bound, guarded
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
 from warpsmith.extensions.rules.analysis.loops.strided_loops import strided_loops
@@ -62,7 +62,7 @@ def _spread(draft: Draft, found: list[ThreadAxis]) -> Draft:
         constraints.append(limit(f"{product} <= {MOST}", "elements of a thread"))
     constraints += [c for a in found for c in _sensible(a)]
     return draft.changed(
-        Change(
+        RuleChange(
             ElementsPerThread.name,
             f"along {', '.join(a.name for a in found)}",
             edits=_edits(facts, found),

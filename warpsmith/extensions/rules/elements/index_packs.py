@@ -3,7 +3,7 @@
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.domain.templates.space import Parameter
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule, Variant
+from warpsmith.extensions.rules.analysis.draft import BodyVariant, Declined, Draft, Rule, RuleChange
 from warpsmith.extensions.rules.analysis.indices.index_bounds import beyond, bound, guarded
 from warpsmith.extensions.rules.analysis.memory.index_packs import IndexPack, find_pack
 from warpsmith.extensions.rules.bodies.index_pack_body import CUDA, PACK, IndexPackText
@@ -39,7 +39,7 @@ class IndexPacks(Rule):
         last = bound(facts, draft.kernel, guarded(facts), "x")
         grid = (Expression(f"ceil_div({launch.grid[0].text}, {PACK})"), *launch.grid[1:])
         return draft.changed(
-            Change(
+            RuleChange(
                 self.name,
                 f"{len(plan.groups)} wide accesses, {len(plan.divisors)} divisor(s)",
                 prologue=CUDA,
@@ -52,7 +52,7 @@ class IndexPacks(Rule):
                     ),
                 ),
                 constraints=tuple(beyond(draft.job, launch, 0, PACK, last)),
-                variant=Variant(Expression(f"{PACK} > 1"), IndexPackText(facts, plan).body(), grid),
+                variant=BodyVariant(Expression(f"{PACK} > 1"), IndexPackText(facts, plan).body(), grid),
             )
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpsmith.domain.templates.declined_rule import DeclineCode
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule
+from warpsmith.extensions.rules.analysis.draft import Declined, Draft, Rule, RuleChange
 from warpsmith.extensions.rules.analysis.indices.index_bounds import statements
 from warpsmith.extensions.rules.analysis.kernel_facts import Access, Facts
 from warpsmith.extensions.rules.analysis.loops.counted_loops import CountedLoop, counted, ends_early
@@ -49,7 +49,7 @@ class RegisterSum(Rule):
             return Declined(DeclineCode.DEPENDENCE, reason)
         if not edited:
             return Declined(DeclineCode.FORM, "no element of memory is updated in every iteration of a loop")
-        return made.changed(Change(self.name, f"{edited} element(s)"))
+        return made.changed(RuleChange(self.name, f"{edited} element(s)"))
 
 
 def _find(facts: Facts) -> tuple[_KeptSum | None, str]:

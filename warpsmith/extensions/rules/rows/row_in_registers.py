@@ -3,7 +3,7 @@
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.domain.templates.space import Constraint, Parameter
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule, Variant, limit
+from warpsmith.extensions.rules.analysis.draft import BodyVariant, Declined, Draft, Rule, RuleChange, limit
 from warpsmith.extensions.rules.analysis.indices.index_bounds import expression_of, parsed
 from warpsmith.extensions.rules.analysis.kernel_facts import AXES
 from warpsmith.extensions.rules.analysis.memory.kept_rounds import kept_rounds
@@ -53,7 +53,7 @@ class RowInRegisters(Rule):
         loops = {n for kept in chain.kept for n, _ in kept.uses}
         loops |= {n for kept in chain.objects for n, _ in kept.uses}
         return draft.changed(
-            Change(
+            RuleChange(
                 self.name,
                 f"{chain.kept_values} element(s) of an iteration, used by {len(loops)} loops",
                 prologue=OPENCL if draft.is_opencl else CUDA,
@@ -78,7 +78,7 @@ def _by_rounds(draft: Draft, otherwise: str) -> Draft | Declined:
         meaning="rounds of which a thread keeps the loads",
     )
     return draft.changed(
-        Change(
+        RuleChange(
             RowInRegisters.name,
             f"{len(rounds.objects)} object(s) of a round, loaded by {len(rounds.loops)} loops",
             parameters=(parameter,),
@@ -87,8 +87,8 @@ def _by_rounds(draft: Draft, otherwise: str) -> Draft | Declined:
     )
 
 
-def _variant(draft: Draft, body: str) -> Variant:
-    return Variant(Expression(f"{KEEP} > 0"), body, draft.kernel.launch.grid)
+def _variant(draft: Draft, body: str) -> BodyVariant:
+    return BodyVariant(Expression(f"{KEEP} > 0"), body, draft.kernel.launch.grid)
 
 
 def _packs(draft: Draft, chain: LoopChain) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernels.launch import Launch
 from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.domain.templates.space import Parameter
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule, limit
+from warpsmith.extensions.rules.analysis.draft import Declined, Draft, Rule, RuleChange, limit
 from warpsmith.extensions.rules.analysis.kernel_facts import AXES, Access, Facts
 from warpsmith.extensions.rules.analysis.loops.strided_loops import (
     NO_ROW,
@@ -48,7 +48,7 @@ class RowSplit(Rule):
             edits.append(Edit(loop.start.start_byte, loop.start.end_byte, f"WS_ROW_START({start}, {step})"))
             edits.append(Edit(loop.step.start_byte, loop.step.end_byte, f"WS_ROW_STEP({step})"))
         return draft.changed(
-            Change(
+            RuleChange(
                 self.name,
                 f"{len(loops)} loop(s) shared by the blocks along grid {axis}",
                 edits=edits,

@@ -9,7 +9,7 @@ from warpsmith.domain.kernels.launch import Launch
 from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.domain.templates.space import Parameter
 from warpsmith.errors import ExpressionError
-from warpsmith.extensions.rules.analysis.draft import MORE_THREADS, Change, Declined, Draft, Rule, limit
+from warpsmith.extensions.rules.analysis.draft import MORE_THREADS, Declined, Draft, Rule, RuleChange, limit
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
 from warpsmith.extensions.rules.analysis.loops.strided_loops import NO_ROW, StridedLoop, strided_loops
 from warpsmith.source.tree.syntax_tree import Edit, find
@@ -49,7 +49,7 @@ class RowsPerBlock(Rule):
             }
         )
         return _with_narrow_blocks(draft, threads).changed(
-            Change(
+            RuleChange(
                 self.name,
                 "along the block's y",
                 edits=edits,

@@ -6,7 +6,7 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernels.launch import Launch
 from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.domain.templates.space import Parameter
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule, all_declined, limit
+from warpsmith.extensions.rules.analysis.draft import Declined, Draft, Rule, RuleChange, all_declined, limit
 from warpsmith.extensions.rules.analysis.kernel_facts import AXES, Access, Facts
 from warpsmith.extensions.rules.analysis.loops.strided_loops import (
     StridedLoop,
@@ -88,7 +88,7 @@ class VectorWidth(Rule):
         if len(values) < 2:
             return Declined(DeclineCode.NO_GAIN, "elements are as wide as the widest access already")
         return draft.changed(
-            Change(
+            RuleChange(
                 self.name,
                 f"{len(plans)} loop(s), {sum(len(p.groups) for p in plans)} wide accesses",
                 edits=edits,

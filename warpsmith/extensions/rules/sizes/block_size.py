@@ -10,10 +10,10 @@ from warpsmith.domain.templates.space import Constraint, Parameter
 from warpsmith.extensions.rules.analysis.calls.callees import synchronises
 from warpsmith.extensions.rules.analysis.draft import (
     MORE_THREADS,
-    Change,
     Declined,
     Draft,
     Rule,
+    RuleChange,
     limit,
     product_of,
 )
@@ -194,7 +194,7 @@ def _lifted(draft: Draft, extents: list[_LiftedExtent], threads: int) -> Draft |
     if not all(e.is_number for e in extents):
         detail = "block given by an expression; 0 keeps it"
     return draft.changed(
-        Change(
+        RuleChange(
             BlockSize.name,
             detail,
             launch=changed,

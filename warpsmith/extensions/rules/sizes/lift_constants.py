@@ -11,10 +11,10 @@ from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.domain.templates.space import Parameter
 from warpsmith.extensions.rules.analysis.draft import (
     MORE_THREADS,
-    Change,
     Declined,
     Draft,
     Rule,
+    RuleChange,
     all_declined,
     limit,
     product_of,
@@ -104,7 +104,7 @@ def _lift(draft: Draft, constant: Constant) -> Draft | Declined:
     tied = f", tied to block {', '.join(sorted(axes))}" if axes else ""
     constraints = (limit(f"{product_of(launch)} <= device.max_threads_per_block", MORE_THREADS),)
     return draft.changed(
-        Change(
+        RuleChange(
             LiftConstants.name,
             f"{current.kind} {current.name} = {current.value}{tied}",
             edits=[] if place is None else [Edit(place.start_byte, place.end_byte, name)],

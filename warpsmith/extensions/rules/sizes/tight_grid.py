@@ -4,7 +4,7 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernels.launch import Launch
 from warpsmith.domain.templates.declined_rule import DeclineCode
 from warpsmith.domain.templates.space import Parameter
-from warpsmith.extensions.rules.analysis.draft import Change, Declined, Draft, Rule
+from warpsmith.extensions.rules.analysis.draft import Declined, Draft, Rule, RuleChange
 from warpsmith.extensions.rules.analysis.indices.index_bounds import parsed
 from warpsmith.extensions.rules.analysis.launch.working_threads import (
     Counts,
@@ -52,7 +52,7 @@ class TightGrid(Rule):
             usual=1,  # idle blocks are never of use
             meaning="0: the grid of the job; 1: only blocks that have work",
         )
-        return draft.changed(Change(self.name, f"along {axes}", launch=launch, parameters=(parameter,)))
+        return draft.changed(RuleChange(self.name, f"along {axes}", launch=launch, parameters=(parameter,)))
 
 
 def _idle(draft: Draft, idle: list[Need]) -> list[Need] | Declined:
