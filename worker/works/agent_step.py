@@ -63,9 +63,7 @@ def _earlier(context: Context, session: Session, job_id: str, payload: StepPaylo
     return earlier_lessons(session, job_id, payload, settings.shares_lessons) if settings.remembers else ()
 
 
-def _deferred(
-    context: Context, row: TaskRow, payload: StepPayload, question: PostedQuestion
-) -> Deferred:
+def _deferred(context: Context, row: TaskRow, payload: StepPayload, question: PostedQuestion) -> Deferred:
     with context.database.read() as session:
         until = now(session) + timedelta(seconds=context.settings.agent_external_timeout_s)
     return Deferred(until, lambda session: _post(session, row, payload, question, until))
