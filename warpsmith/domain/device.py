@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.expressions import Value
+from warpsmith.domain.language import Language, language_named, languages
 
 
 class Backend(StrEnum):
@@ -18,15 +19,33 @@ class Backend(StrEnum):
     REPLAY = "replay"
     """Recorded timings: nothing is compiled, run or checked. For tests of the service only."""
 
+    @classmethod
+    def _missing_(cls, value: object) -> "Backend | None":
+        if (language := language_named(value)) is None:
+            return None
+        member = str.__new__(cls, language.name)
+        member._name_, member._value_ = language.name.upper(), language.name
+        return cls._value2member_map_.setdefault(language.name, member)  # type: ignore[return-value]
+
+    @property
+    def language(self) -> Language:
+        """The language of its kernels."""
+        return languages()[self.value]
+
     @property
     def runs_on(self) -> tuple["Backend", ...]:
         """The back ends of the devices that run it: Triton's binaries are CUDA's, and HIP has a way there."""
-        return _RUN_ON.get(self, (self,))
+        return tuple(Backend(name) for name in self.language.devices)
 
     @property
     def has_cuda_words(self) -> bool:
         """True if sources are C++ with `__global__`, `threadIdx` and `__shared__`."""
-        return self in (Backend.CUDA, Backend.HIP)
+        return self.language.has_cuda_words
+
+
+def written_backends() -> tuple[Backend, ...]:
+    """The back ends whose kernels have a source, in the order in which languages are registered."""
+    return tuple(Backend(language.name) for language in languages().values() if not language.is_recorded)
 
 
 def is_nvidia(architecture: str) -> bool:
@@ -47,9 +66,6 @@ def lacking(unavailable: Mapping[str, str], backend: Backend) -> str:
     """
     names = dict.fromkeys((backend.value, *(b.value for b in backend.runs_on)))
     return "; ".join(dict.fromkeys(unavailable[name] for name in names if name in unavailable))
-
-
-_RUN_ON = {Backend.TRITON: (Backend.CUDA,), Backend.HIP: (Backend.HIP, Backend.CUDA)}
 
 
 class DeviceLimits(Frozen):

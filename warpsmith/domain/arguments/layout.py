@@ -85,7 +85,7 @@ def _element(field: Field, backend: Backend) -> Extent:
 
 def vector_extent(size_bytes: int, lanes: int, backend: Backend) -> Extent:
     """Size and alignment of a vector: `uint3` has 12 bytes in CUDA and 16 in OpenCL."""
-    if backend is Backend.OPENCL:
+    if backend.language.pads_vectors:
         whole = size_bytes * next_pow2(lanes)
         return Extent(whole, whole)
     whole = size_bytes * lanes

@@ -9,7 +9,6 @@ from pydantic import Field, PrivateAttr, StringConstraints, ValidationInfo, fiel
 from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.arguments.draw_checks import check_draw
 from warpsmith.domain.base import Frozen, Identifier
-from warpsmith.domain.device import Backend
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expression_checks import check_names, check_number, check_whole
 from warpsmith.domain.expressions import Expression, Value
@@ -18,7 +17,7 @@ from warpsmith.domain.jobs.kept_elements import check_kept
 from warpsmith.domain.jobs.value_checks import check_values
 from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.domain.kernels.launch_checks import check_launch
-from warpsmith.domain.kernels.triton_checks import with_warps
+from warpsmith.domain.language import language_named
 from warpsmith.domain.plain_data import STORED
 from warpsmith.domain.source_text import nesting_problem
 from warpsmith.domain.templates.space import Constraint, Parameter, Space, reserved
@@ -287,10 +286,12 @@ class Job(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _say_the_warps(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or "kernel" not in data:
+    def _complete_for_the_language(cls, data: Any) -> Any:
+        kernel = data.get("kernel") if isinstance(data, dict) else None
+        language = language_named(kernel.get("backend")) if isinstance(kernel, dict) else None
+        if language is None:
             return data
-        return {**data, "kernel": with_warps(data["kernel"], data.get("parameters"))}
+        return {**data, "kernel": language.complete_in_job(kernel, data.get("parameters"))}
 
     @property
     def space(self) -> Space:
@@ -334,7 +335,7 @@ class Job(Frozen):
         field, instead = ("metric", "use time") if for_it else ("energy", "use false")
         if self.kernel.launches:
             raise ValueError(f"objective.{field}: the energy of a sequence is not measured yet; {instead}")
-        if Backend.CUDA not in self.kernel.backend.runs_on:
+        if not self.kernel.backend.language.runs_on_nvidia:
             backend = self.kernel.backend.value
             raise ValueError(f"objective.{field}: {backend} reports no energy; {instead}, or backend cuda")
         for argument in self.kernel.declared:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from warpsmith.domain.arguments.argument import Argument
-from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.jobs.job import Workload
 from warpsmith.domain.kernels.kernel import Kernel
@@ -61,7 +61,7 @@ def launch_size(kernel: ConfiguredKernel, workload: Workload, device: DeviceInfo
         ExpressionError: it cannot be evaluated.
     """
     size = evaluated(kernel.kernel, kernel.scope(workload.scope(), device.scope()))
-    if kernel.kernel.backend is not Backend.TRITON:
+    if not kernel.kernel.backend.language.specialises:
         return size
     return replace(size, variant=specialised(kernel, workload, device).key)
 
@@ -117,7 +117,7 @@ def expecting_launches(
     PoCL makes a work-group function for each block size when it is first launched, which takes seconds in
     each new process. With the launch known, the compiler does it once, beside others.
     """
-    if device.backend is not Backend.OPENCL or not device.shares_host:
+    if not device.backend.language.finishes_at_launch or not device.shares_host:
         return kernel
     for workload in workloads:
         try:

@@ -8,15 +8,6 @@ from warpsmith.domain.arguments.layout import offsets, struct_extent
 from warpsmith.domain.device import Backend
 from warpsmith.domain.kernels.kernel import Kernel
 
-OFFSET = "WARPSMITH_OFFSET"
-"""Macro of HIP's compilers here: the byte at which a type's member begins."""
-_PLACES = {
-    # NVRTC has no __builtin_offsetof, and neither compiler's macro of that name is a constant.
-    Backend.CUDA: "__INTADDR__(&(({0}*)0)->{1})",
-    Backend.HIP: OFFSET + "({0}, {1})",
-    Backend.OPENCL: "__builtin_offsetof({0}, {1})",
-}
-
 
 def layout_checks(kernel: Kernel) -> str:
     """Text to compile behind a kernel's source: fails where a struct with a named type is laid out otherwise.
@@ -42,13 +33,10 @@ def _of_struct(field: Field, name: str, backend: Backend) -> Iterator[str]:
 
 def _of_members(type_name: str, fields: Sequence[Field], name: str, backend: Backend) -> Iterator[str]:
     for field, offset in zip(fields, offsets(fields, backend), strict=True):
-        place = _PLACES[backend].format(type_name, field.name)
+        place = backend.language.offset_of.format(type_name, field.name)
         yield _check(f"{place} == {offset}", f"{name}.{field.name} is at byte {offset} in the job", backend)
 
 
 def _check(condition: str, words: str, backend: Backend) -> str:
-    if backend is not Backend.OPENCL:
-        return f'static_assert({condition}, "{words}");'
-    # OpenCL C has no assertion; the name of the type carries the words.
     identifier = "".join(c if c.isalnum() else "_" for c in words)
-    return f"typedef char {identifier}[({condition}) ? 1 : -1];"
+    return backend.language.assertion.format(condition=condition, words=words, identifier=identifier)

@@ -13,7 +13,7 @@ from warpsmith.domain.kernels.headers import MAX_FILES, files_problem, folders_o
 from warpsmith.domain.kernels.launch import Entry, Launch, SequencedLaunch
 from warpsmith.domain.kernels.sequence_checks import sequence_problem
 from warpsmith.domain.kernels.specialisation import Constexpr
-from warpsmith.domain.kernels.triton_checks import triton_problem, with_triton_launch
+from warpsmith.domain.language import language_named
 
 MAX_SOURCE_BYTES = 256 * 1024
 MAX_LAUNCHES = 16
@@ -84,8 +84,9 @@ class Kernel(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _launch_as_triton_does(cls, data: Any) -> Any:
-        return with_triton_launch(data) if isinstance(data, dict) else data
+    def _complete_for_the_language(cls, data: Any) -> Any:
+        language = language_named(data.get("backend")) if isinstance(data, dict) else None
+        return data if language is None else language.complete(data)
 
     @model_validator(mode="before")
     @classmethod
@@ -115,11 +116,11 @@ class Kernel(Frozen):
         problem = sequence_problem(self.entry, self.launch, self.launches, self.arguments)
         if problem:
             raise ValueError(problem)
-        self._check_opencl_only()
-        if self.constexprs and self.backend is not Backend.TRITON:
-            raise ValueError("constexprs: only Triton kernels have them; use parameters, or define macros")
-        if self.backend is Backend.TRITON and (problem := triton_problem(self)):
+        language = self.backend.language
+        if problem := language.problem(self):
             raise ValueError(problem)
+        if self.constexprs and not language.specialises:
+            raise ValueError("constexprs: only Triton kernels have them; use parameters, or define macros")
         return self
 
     def placed(self) -> Iterator[tuple[str, Argument]]:
@@ -185,40 +186,6 @@ class Kernel(Frozen):
                     f"include_dirs.{n}: {folder!r} is no folder of kernel.files; the service reads no "
                     "files: send the headers as kernel.files, as the command line does"
                 )
-
-    def _check_opencl_only(self) -> None:
-        if self.backend is Backend.OPENCL:
-            self._check_opencl()
-        if self.backend not in (Backend.CUDA, Backend.HIP):
-            return
-        for n, argument in enumerate(self.arguments):
-            if argument.role is Role.LOCAL:
-                raise ValueError(
-                    f"arguments.{n}.role: {self.backend.value} kernels have no local arguments; declare "
-                    "extern __shared__ memory in the kernel and use launch.shared_bytes"
-                )
-            if argument.image is not None:
-                raise ValueError(
-                    f"arguments.{n}.image: {argument.name}: textures cannot be posted; use a buffer"
-                )
-
-    def _check_opencl(self) -> None:
-        if self.launch.joins_blocks:
-            field = "cooperative" if self.launch.cooperative else "cluster"
-            raise ValueError(f"launch.{field}: OpenCL's groups cannot wait for each other; leave it out")
-        for place, argument in self.placed():
-            if argument.role is Role.SYMBOL:
-                raise ValueError(
-                    f"{place}.role: OpenCL cannot fill a variable of the program; give {argument.name} an "
-                    f"initialiser in kernel.source, or make it an argument (`__constant T* {argument.name}`) "
-                    "with role input"
-                )
-            inside = [f for f, _ in argument.targets() if f.startswith("fields")]
-            if argument.role is Role.POINTERS or inside:
-                field = f"{place}.{inside[0]}" if inside else f"{place}.role"
-                raise ValueError(f"{field}: OpenCL passes a buffer only as an argument, never by its address")
-            if argument.role is Role.POINTER and argument.offset.text != "0":
-                raise ValueError(f"{place}.offset: an OpenCL argument is a buffer from its first element on")
 
     @property
     def steps(self) -> tuple[SequencedLaunch, ...]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from pydantic import Field
 
 from warpsmith.domain.base import Frozen
-from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.domain.kernels.specialisation import Specialisation
@@ -114,7 +113,7 @@ class ConfiguredKernel(Frozen):
     @property
     def source(self) -> str:
         """The source to compile: the macros, then the template's source with its own line numbers."""
-        if self.kernel.backend is Backend.TRITON:
+        if not self.kernel.backend.language.is_c_text:
             return self.kernel.text
         prologue = "".join(f"#define {name} {text}\n" for name, text in self.defines.items())
         numbered = "#line 1\n" if prologue else ""

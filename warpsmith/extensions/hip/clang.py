@@ -14,7 +14,6 @@ from warpsmith.backends.binaries.amd_code_object import AmdKernel, read_code_obj
 from warpsmith.backends.binaries.kernel_symbols import demangled, is_mark, marked, match_entry
 from warpsmith.backends.cuda.arguments import parameter_mismatch
 from warpsmith.backends.cuda.compiled_cubin import is_plain_c, undeclared
-from warpsmith.domain.jobs.layout_checks import OFFSET
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.templates.outcome import (
     MAX_LOG_CHARACTERS,
@@ -25,6 +24,7 @@ from warpsmith.domain.templates.outcome import (
 )
 from warpsmith.extensions.hip.clang_program import Clang, find_clang
 from warpsmith.extensions.hip.include import HEADERS, RUNTIME
+from warpsmith.extensions.hip.language import OFFSET
 from warpsmith.extensions.hip.rocm_paths import device_library, rocm_headers
 
 REGISTER_BYTES = 4

@@ -1,15 +1,16 @@
+<<<<<<< HEAD:warpsmith/domain/kernels/triton_checks.py
 """Demands on a Triton kernel of a job, beyond the form of every kernel."""
+=======
+"""Checks and completes a job's Triton kernel, beyond the form of every kernel."""
+>>>>>>> 78e61529 (A table of languages answers what a back end's name was asked):warpsmith/extensions/triton/kernel_checks.py
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from warpsmith.domain.arguments.argument import Role
-from warpsmith.domain.device import Backend
+from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.domain.kernels.specialisation import is_expression, type_name
-
-if TYPE_CHECKING:
-    from warpsmith.domain.kernels.kernel import Kernel
 
 _NAME = re.compile(r"(?<![\w.'\"])[A-Za-z_]\w*(?![\w.'\"])")
 MOST_STEPS = 4
@@ -27,11 +28,7 @@ def with_triton_launch(data: dict[str, Any]) -> dict[str, Any]:
     The block follows from the warps, and names of constexprs in the grid are replaced by what they stand for.
     """
     launch, given = data.get("launch"), data.get("constexprs") or {}
-    if (
-        data.get("backend") != Backend.TRITON
-        or not isinstance(launch, Mapping)
-        or not isinstance(given, Mapping)
-    ):
+    if not isinstance(launch, Mapping) or not isinstance(given, Mapping):
         return data
     fields = {"block": ["32 * num_warps"], **launch}
     for name in ("block", "grid"):
@@ -54,10 +51,8 @@ def _with_values(extent: object, constexprs: Mapping[str, object]) -> object:
     return text if text != extent else extent
 
 
-def with_warps(kernel: object, parameters: object) -> object:
+def with_warps(kernel: dict[str, Any], parameters: object) -> dict[str, Any]:
     """The kernel of a job before it is parsed: `num_warps` is Triton's own where nothing says it."""
-    if not isinstance(kernel, dict) or kernel.get("backend") != Backend.TRITON:
-        return kernel
     given = kernel.get("constexprs") or {}
     listed = parameters if isinstance(parameters, list | tuple) else ()
     names = [p.get("name") if isinstance(p, dict) else getattr(p, "name", "") for p in listed]
@@ -66,8 +61,13 @@ def with_warps(kernel: object, parameters: object) -> object:
     return {**kernel, "constexprs": {**given, "num_warps": WARPS}}
 
 
+<<<<<<< HEAD:warpsmith/domain/kernels/triton_checks.py
 def triton_problem(kernel: "Kernel") -> str:
     """The first field that a Triton kernel cannot have, with the reason; empty if all is well."""
+=======
+def triton_problem(kernel: Kernel) -> str:
+    """What a Triton kernel cannot have, with its field; empty if all is well."""
+>>>>>>> 78e61529 (A table of languages answers what a back end's name was asked):warpsmith/extensions/triton/kernel_checks.py
     for field in _NOT_OF_TRITON:
         if getattr(kernel, field):
             return f"{field}: a Triton kernel has none; leave it out"
