@@ -28,9 +28,8 @@ def absent_device(backend: Backend, arch: str) -> DeviceInfo | None:
     Returns:
         None if kernels of that back end are not compiled for that architecture.
     """
-    if is_amd(arch):
-        return any_amd_device(arch) if Backend.HIP in backend.runs_on else None
-    return any_cuda_device(arch) if Backend.CUDA in backend.runs_on else None
+    device = any_amd_device(arch) if is_amd(arch) else any_cuda_device(arch)
+    return device if device.backend in backend.runs_on else None
 
 
 def any_cuda_device(arch: str) -> DeviceInfo:

@@ -4,10 +4,8 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 
-from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.jobs.job import Job
-from warpsmith.domain.kernels.triton_function import LAUNCH_OPTIONS
 from warpsmith.domain.source_text import code_of
 from warpsmith.domain.templates.space import Constraint, Space, holds
 from warpsmith.errors import ExpressionError
@@ -98,7 +96,7 @@ def _unused(job: Job) -> Iterator[Finding]:
     words = set(re.findall(r"\w+", text))
     words |= set(re.findall(r"\w+", kernel.model_dump_json(exclude={"source", "files"})))
     words |= {name for c in job.space.constraints for name in c.expression.names}
-    words |= set(LAUNCH_OPTIONS) if kernel.backend is Backend.TRITON else set()
+    words |= set(kernel.backend.language.launch_options)
     for n, parameter in enumerate(job.parameters):
         if parameter.name not in words:
             count = len(parameter.values)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.options import refused_options
 from warpsmith.job_files.finding import Finding
@@ -12,7 +11,7 @@ from warpsmith.settings import Settings
 def service_findings(job: Job, settings: Settings) -> Iterator[Finding]:
     """Findings for everything that a service with these settings refuses."""
     kernel = job.kernel
-    if kernel.backend is Backend.REPLAY:
+    if kernel.backend.language.is_recorded:
         yield from _replay(job, settings)
     if kernel.source is None:
         words = "the service reads no files; send the text as kernel.source"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpsmith.domain.device import Backend
+from warpsmith.domain.device import Backend, written_backends
 from warpsmith.errors import InvalidInput
 from warpsmith.job_files.collected_headers import SentHeaders, headers_of
 from warpsmith.source.kernels.embedded_kernels import embedded_sources
@@ -15,16 +15,7 @@ from warpsmith.source.kernels.kernel_definitions import Dialect, find_kernels
 from warpsmith.source.tree.included_headers import Library, included
 from warpsmith.system.source_text import read_source_text
 
-_ENDINGS = {
-    ".cu": Backend.CUDA,
-    ".cuh": Backend.CUDA,
-    ".cl": Backend.OPENCL,
-    ".clh": Backend.OPENCL,
-    ".opencl": Backend.OPENCL,
-    ".ocl": Backend.OPENCL,
-    ".hip": Backend.HIP,
-    ".py": Backend.TRITON,
-}
+_ENDINGS = {ending: backend for backend in written_backends() for ending in backend.language.endings}
 SOURCE_ENDINGS = tuple(_ENDINGS)
 HEADER_ENDINGS = (".cuh", ".h", ".hpp", ".hh", ".clh", ".inl", ".inc")
 _OF_HIP = re.compile(r"(?m)^[ \t]*#[ \t]*include[ \t]*[<\"]hip(?:cub)?/")
@@ -167,8 +158,9 @@ def _backend_of(paths: Sequence[Path], texts: Sequence[str]) -> Backend:
             return Backend.HIP if is_hip and found is Backend.CUDA else found
     if is_hip:
         return Backend.HIP
-    for word, backend in (("__global__", Backend.CUDA), ("__kernel", Backend.OPENCL)):
-        if re.search(rf"\b{word}\b", whole):
+    for backend in written_backends():
+        word = backend.language.kernel_word
+        if word and re.search(rf"\b{word}\b", whole):
             return backend
     words = "its text does not say what it is"
     if paths:
