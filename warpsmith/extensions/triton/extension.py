@@ -13,9 +13,6 @@ EXTENSION = Extension(
         Kind.COMPILER_VERSION: {
             "triton": "warpsmith.extensions.triton.backend.version:triton_version",
         },
-        Kind.SOURCE_CHECK: {
-            "triton signature": "warpsmith.extensions.triton.signature_check:triton_findings",
-        },
         Kind.SCAFFOLD: {
             "triton": "warpsmith.extensions.triton.scaffold",
         },

@@ -1,9 +1,8 @@
 """Compares a Triton job with the function that its source has."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from warpsmith.domain.arguments.argument import Role
-from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.kernels.triton_function import (
@@ -18,10 +17,10 @@ from warpsmith.job_files.finding import Finding
 _INT32 = range(-(2**31), 2**31)
 
 
-def triton_findings(job: Job, devices: Sequence[DeviceInfo] = ()) -> Iterator[Finding]:  # noqa: ARG001
+def triton_findings(job: Job) -> Iterator[Finding]:
     """Mismatches between a Triton job and its function."""
     text = job.kernel.source
-    if text is None or job.kernel.backend is not Backend.TRITON:
+    if text is None:
         return
     try:
         function = kernel_named(text, job.kernel.entry)

@@ -11,16 +11,14 @@ import typer
 
 from warpsmith.cli.output import echo
 from warpsmith.cli.shared_options import IncludeDirs
-from warpsmith.domain.device import Backend
+from warpsmith.domain.device import Backend, written_backends
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.scaffold.command.files import write_text
 from warpsmith.system.shell_words import shell_path
 
-_BACKENDS = (Backend.CUDA, Backend.OPENCL, Backend.HIP, Backend.TRITON)
-
 
 def _backend(name: str) -> Backend:
-    if name not in _BACKENDS:
+    if name not in written_backends():
         raise typer.BadParameter(f"{name!r} is not cuda, opencl, hip or triton")
     return Backend(name)
 
@@ -167,6 +165,7 @@ def _ask(words: str, guess: str) -> str:
 
 def _say(words: str) -> None:
     echo(f"  {words}", err=True)
+
 
 
 def _refuse(paths: Sequence[Path]) -> None:

@@ -90,7 +90,7 @@ def _whole(
 
 def _next(trial: _Trial, refused: Rejected, job: Job) -> _Trial | None:
     """What to try after a refusal; None if nothing is left."""
-    if not job.kernel.backend.has_cuda_words:
+    if not job.kernel.backend.language.has_cuda_words:
         return None
     wanted = trial.wanted
     found = _MISSING.search(refused.reason)

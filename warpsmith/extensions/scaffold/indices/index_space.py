@@ -103,7 +103,7 @@ def index_space(text: str, backend: Backend, entry: str, around: Surroundings | 
         with limited_work(STEPS):
             plain = expanded(text, around.headers, around.defines)
             facts = Facts(Source(plain, backend, entry), ("", "", ""), entry)
-            return _Space(facts, around, backend is Backend.OPENCL, _numbers(text, around)).found()
+            return _Space(facts, around, backend.language.is_opencl_c, _numbers(text, around)).found()
     except (LookupError, RecursionError, TooMuchWork, Unknown):
         return IndexSpace()
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.jobs.job import Job, Workload
 from warpsmith.errors import ExpressionError
@@ -34,7 +33,7 @@ def idle_threads(
         device: limits of a device by name; empty: unknown.
         include_dirs: as of `make_template`.
     """
-    if job.kernel.backend is Backend.OPENCL or job.kernel.backend.has_cuda_words:
+    if job.kernel.backend.language.kernel_word:
         yield from of_each_launch(job, lambda alone: _of_launch(alone, device, include_dirs))
 
 

@@ -21,16 +21,6 @@ from warpsmith.source.lexing.tokens import blank
 _AXES = "xyz"
 _AXIS = {"1": 1, "y": 1, "2": 2, "z": 2}
 _AGAIN = re.compile(r"\b(?:for|while|do|goto)\b|\bvstore\w*|\bmem(?:cpy|set)\b|\basync_work_group")
-_OTHER_AXES = {
-    Backend.OPENCL: re.compile(r"\bget_(?:global|group|local)_id\s*\(\s*([12])\s*\)"),
-    Backend.CUDA: re.compile(r"\b(?:blockIdx|threadIdx)\s*\.\s*([yz])\b"),
-    Backend.HIP: re.compile(r"\b(?:(?:blockIdx|threadIdx)\s*\.\s*|hip(?:Block|Thread)Idx_)([yz])\b"),
-}
-_OTHER_AXES_OF_GRID = {
-    Backend.OPENCL: re.compile(r"\bget_(?:global|group)_id\s*\(\s*([12])\s*\)"),
-    Backend.CUDA: re.compile(r"\bblockIdx\s*\.\s*([yz])\b"),
-    Backend.HIP: re.compile(r"\b(?:blockIdx\s*\.\s*|hipBlockIdx_)([yz])\b"),
-}
 _WORDS = re.compile(r"\b[A-Za-z_]\w*\s*\(")
 
 
@@ -77,7 +67,7 @@ def _of_launch(job: Job, devices: Sequence[DeviceInfo]) -> Iterator[Finding]:
 
 def _limits(backend: Backend, devices: Sequence[DeviceInfo]) -> list[_Limits]:
     known = [_of(d.limits, d.name) for d in devices]
-    return known or ([_CUDA] if Backend.CUDA in backend.runs_on else [])
+    return known or ([_CUDA] if backend.language.runs_on_nvidia else [])
 
 
 def _of(limits: DeviceLimits, name: str) -> _Limits:
@@ -139,8 +129,8 @@ def _uncovered(
 
 def _axes(job: Job) -> Iterator[Finding]:
     """Findings about kernels that read their index on an axis that the launch does not use."""
-    pattern = _OTHER_AXES.get(job.kernel.backend)
-    if job.kernel.source is None or pattern is None:
+    pattern = job.kernel.backend.language.axis
+    if job.kernel.source is None or not pattern:
         return
     launch = job.kernel.launch
     have = max(len(launch.grid), len(launch.block))
@@ -151,7 +141,7 @@ def _axes(job: Job) -> Iterator[Finding]:
     )
     found = definitions(kernels, job.kernel.entry)
     used = _axes_used(found, pattern)
-    of_grid = _axes_used(found, _OTHER_AXES_OF_GRID[job.kernel.backend])
+    of_grid = _axes_used(found, job.kernel.backend.language.grid_axis)
     if len(launch.grid) < of_grid <= len(launch.block):
         axis = _AXES[of_grid - 1]
         words = (
@@ -165,19 +155,15 @@ def _axes(job: Job) -> Iterator[Finding]:
         yield Finding("kernel.launch.grid", words, is_error=False)
 
 
-def _axes_used(kernels: Sequence[KernelDefinition], pattern: "re.Pattern[str]") -> int:
+def _axes_used(kernels: Sequence[KernelDefinition], pattern: str) -> int:
     """Axes up to the last one that every definition of a kernel names; 1 without kernels."""
-    named = [pattern.findall(blank(k.body)) for k in kernels]
+    named = [re.findall(pattern, blank(k.body)) for k in kernels]
     return min((max((1 + _AXIS[name] for name in names), default=1) for names in named), default=1)
 
 
 def _plain(job: Job) -> KernelDefinition | None:
     """The kernel, if every thread runs each statement at most once and calls no function; else None."""
-    if (
-        job.kernel.source is None
-        or job.kernel.backend is Backend.TRITON
-        or job.kernel.backend is Backend.REPLAY
-    ):
+    if job.kernel.source is None or not job.kernel.backend.language.kernel_word:
         return None
     text = job.kernel.source
     dialect = Dialect.from_backend(job.kernel.backend)

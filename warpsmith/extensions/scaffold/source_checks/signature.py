@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from warpsmith.domain.arguments.argument import Role
-from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.jobs.job import Job
 from warpsmith.extensions.scaffold.guesses import bind
 from warpsmith.extensions.scaffold.source_checks.arguments import argument_findings
@@ -27,13 +27,13 @@ _MAX_SHOWN = 12
 
 def signature_findings(job: Job, devices: Sequence[DeviceInfo] = ()) -> list[Finding]:  # noqa: ARG001
     """Mismatches between the job and its kernel. Among several definitions, the best match is used."""
-    if job.kernel.backend is Backend.TRITON:
-        return []
+    if (own := job.kernel.backend.language.signature_findings) is not None:
+        return list(own(job))
     return [*of_each_launch(job, _of_launch), *unwritten_scratch(job), *symbol_findings(job)]
 
 
 def _of_launch(job: Job) -> list[Finding]:
-    if job.kernel.source is None or job.kernel.backend is Backend.REPLAY:
+    if job.kernel.source is None or job.kernel.backend.language.is_recorded:
         return []
     text = job.kernel.source
     tokens = tokenise(text)
@@ -76,7 +76,7 @@ def _left_out(
 def unwritten_scratch(job: Job) -> Iterator[Finding]:
     """Findings for scratch that the first launch that takes it only reads."""
     kernel = job.kernel
-    if kernel.source is None or not kernel.scratch or kernel.backend is Backend.REPLAY:
+    if kernel.source is None or not kernel.scratch or kernel.backend.language.is_recorded:
         return
     kernels = find_kernels(
         kernel.source,
@@ -123,7 +123,7 @@ def _no_entry(job: Job, kernels: tuple[KernelDefinition, ...], tokens: Tokens) -
     if in_header and not close:
         return []
     if not names:
-        kind = "__kernel" if job.kernel.backend is Backend.OPENCL else "__global__"
+        kind = job.kernel.backend.language.kernel_word
         return [Finding("kernel.entry", f"no kernel {entry!r}: the source defines no {kind} function")]
     near = close or (names if len(names) == 1 else [])
     shown = ", ".join(names[:_MAX_SHOWN]) + (", ..." if len(names) > _MAX_SHOWN else "")
