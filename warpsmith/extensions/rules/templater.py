@@ -41,7 +41,7 @@ def make_template(
         include_dirs: permitted include folders by name, for kernels whose entry is in a header.
         steps: limit on the steps through syntax trees; rules that would take more decline.
     """
-    if job.kernel.backend is Backend.TRITON:
+    if not job.kernel.backend.language.is_c_text:
         # Its parameters are in the source already, and Triton's own compiler does what the rules do.
         own = Template(kernel=job.kernel, space=job.space)
         refused = DeclinedRule(

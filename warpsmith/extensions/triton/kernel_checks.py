@@ -1,8 +1,4 @@
-<<<<<<< HEAD:warpsmith/domain/kernels/triton_checks.py
-"""Demands on a Triton kernel of a job, beyond the form of every kernel."""
-=======
 """Checks and completes a job's Triton kernel, beyond the form of every kernel."""
->>>>>>> 78e61529 (A table of languages answers what a back end's name was asked):warpsmith/extensions/triton/kernel_checks.py
 
 import re
 from collections.abc import Mapping
@@ -61,13 +57,8 @@ def with_warps(kernel: dict[str, Any], parameters: object) -> dict[str, Any]:
     return {**kernel, "constexprs": {**given, "num_warps": WARPS}}
 
 
-<<<<<<< HEAD:warpsmith/domain/kernels/triton_checks.py
-def triton_problem(kernel: "Kernel") -> str:
-    """The first field that a Triton kernel cannot have, with the reason; empty if all is well."""
-=======
 def triton_problem(kernel: Kernel) -> str:
     """What a Triton kernel cannot have, with its field; empty if all is well."""
->>>>>>> 78e61529 (A table of languages answers what a back end's name was asked):warpsmith/extensions/triton/kernel_checks.py
     for field in _NOT_OF_TRITON:
         if getattr(kernel, field):
             return f"{field}: a Triton kernel has none; leave it out"

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from warpsmith.domain.arguments.argument import Argument
-from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.kernels.kernel import Kernel
@@ -79,7 +78,7 @@ class Draft:
     @property
     def is_opencl(self) -> bool:
         """True for OpenCL C."""
-        return self.kernel.backend is Backend.OPENCL
+        return self.kernel.backend.language.is_opencl_c
 
     @cached_property
     def element_bytes(self) -> Mapping[str, int]:

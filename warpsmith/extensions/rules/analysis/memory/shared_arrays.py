@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from warpsmith.domain.device import Backend
 from warpsmith.extensions.rules.analysis.kernel_facts import Access, Facts
 from warpsmith.extensions.rules.analysis.operations import both_ways, element_of, operands, operator
 from warpsmith.extensions.rules.analysis.threads.block_places import is_warp_size, is_warps, resolved
@@ -25,8 +24,6 @@ _SINGLE = re.compile(
 _CUB = r"\busing\s+{}\s*=\s*(?:::)?cub::BlockReduce\s*<([^;<>]*)>\s*;"
 _CUB_CALLS = {"Reduce": 3, "Sum": 2}
 """Reductions of CUB that take the number of threads last, and how many arguments they have then."""
-_LAST_LANES = {Backend.CUDA: (WARP - 1, WARP)}
-"""Numbers that a lane or warp may be compared with where all warps have one width: the last lane, and it."""
 _COMPARES = ("<", "<=", ">", ">=", "==", "!=")
 
 
@@ -203,9 +200,15 @@ def _fixed_warp(facts: Facts) -> str:
             for a, b in both_ways(n):
                 number = _constant(facts, b)
                 placed = is_warps(facts, a, "tid") or _is_lane(facts, a)
-                if placed and number not in (None, 0, *_LAST_LANES.get(facts.source.backend, ())):
+                if placed and number not in (None, 0, *_last_lanes(facts)):
                     return f"`{facts.source.of(n)}` may stand for a fixed number of warps"
     return ""
+
+
+def _last_lanes(facts: Facts) -> tuple[int, ...]:
+    """The last lane and the width of a warp where all warps have one width: comparisons may name them."""
+    language = facts.source.backend.language
+    return (WARP - 1, WARP) if language.has_cuda_words and language.widest_warp == WARP else ()
 
 
 def _constant(facts: Facts, node: Node) -> int | None:

@@ -10,12 +10,11 @@ from warpsmith.domain.device import Backend
 
 WARP = 32
 """Threads of a warp of CUDA, and the fewest of a warp of HIP."""
-_WIDEST = {Backend.HIP: 64}
 
 
 def widest_warp(backend: Backend) -> int:
     """The most threads that a warp may have."""
-    return _WIDEST.get(backend, WARP)
+    return backend.language.widest_warp
 
 
 def launches_by_warps(text: str, backend: Backend) -> bool:
