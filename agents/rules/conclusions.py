@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from agents.context import StepContext
 from agents.questions.role_inputs import facts
-from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Workload
 from warpsmith.domain.jobs.plan import Family
 from warpsmith.domain.templates.space import Constraint, Space
@@ -36,7 +35,7 @@ _NUMBER = re.compile(r"(?<![\w.])\d{1,4}(?![\w.])")
 def test_plan(context: StepContext) -> tuple[ProposedCase, ...]:
     """Shapes around the kernel's own block, and families that the larger workloads lack."""
     job = context.job
-    if context.baseline is None or job.kernel.backend is Backend.REPLAY:
+    if context.baseline is None or job.kernel.backend.language.is_recorded:
         return ()
     known = {(Workload(dimensions=c.dimensions).key, c.family) for c in context.baseline.cases}
     listed = {w.key for w in job.workloads}

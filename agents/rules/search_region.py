@@ -17,7 +17,7 @@ from agents.questions.role_inputs import facts
 from agents.replies.constraint_checks import forbidden_by
 from agents.replies.reply_acceptance import accept_region
 from agents.rules.conclusions import narrowed
-from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.jobs.job import Workload
 from warpsmith.domain.jobs.launch_size import evaluated
@@ -62,7 +62,7 @@ def bounded(payload: StepPayload, context: StepContext) -> StepResult:
 
 def region(draft: Template, context: StepContext) -> TunerReply:
     """Constraints and first configurations that the draft lacks; both may be empty."""
-    if context.baseline is None or context.job.kernel.backend is Backend.REPLAY:
+    if context.baseline is None or context.job.kernel.backend.language.is_recorded:
         return TunerReply()
     device = context.baseline.device
     fresh: list[Constraint] = []
