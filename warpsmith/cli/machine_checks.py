@@ -12,7 +12,7 @@ from warpsmith.domain.jobs.job import Job
 from warpsmith.errors import ChildDied, WarpsmithError
 from warpsmith.extras import advice
 from warpsmith.sandbox.confinement.confine import landlock_abi
-from warpsmith.sandbox.hosts.device_host import PROBED, Probe, probe_devices
+from warpsmith.sandbox.hosts.device_host import Probe, probe_devices, probed_backends
 from warpsmith.sandbox.hosts.ncu_host import find_ncu
 from warpsmith.settings import Settings
 
@@ -20,25 +20,11 @@ POCL = "Portable Computing Language"
 C_COMPILERS = ("cc", "gcc", "clang")
 ARCH = "sm_90"
 """CUDA architecture to compile for where there is no GPU."""
-_WITH_CUDA_WORDS = """extern "C" __global__ void twice(const float* x, float* y, int n) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
+_TWICE = """{head} twice({memory}const float* x, {memory}float* y, const int n) {{
+    int i = {index};
     if (i < n) y[i] = 2.0f * x[i];
-}
+}}
 """
-_SOURCES = {
-    Backend.CUDA: _WITH_CUDA_WORDS,
-    Backend.HIP: _WITH_CUDA_WORDS,
-    Backend.OPENCL: """__kernel void twice(__global const float* x, __global float* y, const int n) {
-    int i = get_global_id(0);
-    if (i < n) y[i] = 2.0f * x[i];
-}
-""",
-}
-_REMEDIES = {
-    Backend.HIP: f"an AMD GPU with ROCm, and {advice('hip')}",
-    Backend.CUDA: f"an NVIDIA GPU with its driver, and {advice('pycuda')}",
-    Backend.OPENCL: f"{advice('pyopencl')}; for a GPU, its vendor's OpenCL driver (ICD)",
-}
 
 Ask = Callable[[Sequence[Backend]], Probe]
 
@@ -50,7 +36,7 @@ def machine_checks(settings: Settings, ask: Ask = probe_devices) -> Iterator[Che
         ask: looks for devices of back ends; see `probe_devices`.
     """
     devices: list[DeviceInfo] = []
-    for backend in PROBED:
+    for backend in probed_backends():
         found, lacking = _devices(backend, ask)
         devices += found
         yield from (_launched(device, settings) for device in found)
@@ -70,7 +56,11 @@ def _absent(backend: Backend, lacking: str, devices: Sequence[DeviceInfo]) -> Ch
         lacking += f"; {HIP_ON_NVIDIA}; {NOT_ON_AMD}"
         if any(d.backend in backend.runs_on for d in devices):
             state = CheckState.NOT_USED
-    return Check(subject=f"{backend.value} device", state=state, detail=lacking, remedy=_REMEDIES[backend])
+    return Check(subject=f"{backend.value} device", state=state, detail=lacking, remedy=_remedy(backend))
+
+
+def _remedy(backend: Backend) -> str:
+    return backend.language.remedy.format(advice=advice(backend.language.libraries[-1]))
 
 
 def small_job(backend: Backend, compiler: str = "auto") -> Job:
@@ -80,7 +70,11 @@ def small_job(backend: Backend, compiler: str = "auto") -> Job:
             "name": "doctor",
             "kernel": {
                 "backend": backend.value,
-                "source": _SOURCES[backend],
+                "source": _TWICE.format(
+                    head=backend.language.kernel_head,
+                    memory=backend.language.global_word,
+                    index=backend.language.global_index,
+                ),
                 "entry": "twice",
                 "compiler": compiler,
                 "arguments": [
@@ -120,13 +114,13 @@ def _launched(device: DeviceInfo, settings: Settings) -> Check:
     else:
         said = "; ".join(finding.message for finding in findings)
     if said:
-        words, fix = f"{words}; a kernel of two lines fails: {said[:500]}", _REMEDIES[device.backend]
+        words, fix = f"{words}; a kernel of two lines fails: {said[:500]}", _remedy(device.backend)
         return Check(subject=f"{name} device", state=CheckState.MISSING, detail=words, remedy=fix)
     return Check(subject=f"{name} device", state=CheckState.OK, detail=f"{words}; ran a kernel", tunes=name)
 
 
 def _nvrtc(devices: Sequence[DeviceInfo], settings: Settings) -> Check:
-    own = [d for d in devices if d.backend is Backend.CUDA]
+    own = [d for d in devices if d.backend.language.compiles_anywhere]
     found = check_compilation(small_job(Backend.CUDA, "nvrtc"), None, own, "", settings, ARCH)
     if found.note:
         return Check(subject="NVRTC", state=CheckState.OK, detail=found.note)
@@ -181,7 +175,7 @@ def _landlock() -> Check:
 def _profiler(devices: Sequence[DeviceInfo], settings: Settings) -> Check:
     program = find_ncu()
     where = "not installed" if program is None else str(program)
-    if not settings.ncu or not any(d.backend is Backend.CUDA for d in devices):
+    if not settings.ncu or not any(d.backend.language.has_nvidia_tools for d in devices):
         fix = "WARPSMITH_NCU=true profiles the kernels of CUDA jobs"
         return Check(
             subject="Nsight Compute",

@@ -29,7 +29,6 @@ _GIVEN = re.compile(r"kernel\.(?:cl|hip)(?=:\d)|kernel\.cu(?=[(:]\d)|<source>(?=
 _NOT_FOR_AMD = (
     "--arch {} is an architecture of AMD, and {} is not compiled for it; use backend hip, or --arch sm_90"
 )
-_RUNS = (Backend.CUDA, Backend.OPENCL, Backend.HIP, Backend.TRITON)
 
 
 @dataclass
@@ -107,7 +106,7 @@ def _look(report: Report, job: Job, wishes: Wishes) -> None:
         name = job.kernel.backend.value
         words = f"`tune` cannot run it here: {lacking}; `submit` sends it to a fleet that has {name}"
         report.findings.append(Finding("kernel.backend", words, is_error=False))
-    if job.kernel.backend not in _RUNS:
+    if job.kernel.backend.language.is_recorded:
         return
     _check_reference(report, job, scope)
     if not scope and absent is not None:
@@ -139,7 +138,7 @@ def _compile_and_launch(
 
 def _devices(backend: Backend, ask: Callable[[], Probe]) -> tuple[Sequence[DeviceInfo], str]:
     """Devices of this machine for a back end, or the reason why there is none."""
-    if backend not in _RUNS:
+    if backend.language.is_recorded:
         return (), ""
     try:
         probe = ask()

@@ -38,7 +38,8 @@ FILE_BYTES = 256 << 20
 def main(argument: dict[str, Any]) -> None:
     """Serve compile requests until the parent closes the pipe."""
     channel = take_channel()
-    module = backend_module(Backend(argument["backend"]))
+    backend = Backend(argument["backend"])
+    module = backend_module(backend)
     warm = getattr(module, "import_compiler", None)
     if warm is not None:
         warm()
@@ -58,7 +59,7 @@ def main(argument: dict[str, Any]) -> None:
         if status != 0:
             how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "an error of its own"
             channel.send({"crashed": f"the compiler was ended by {how}"})
-        if argument["backend"] == Backend.TRITON.value:
+        if backend.language.runs_source:
             return  # its source ran in the fork, which may have left a process behind that holds the channel
 
 
@@ -104,7 +105,7 @@ def _serve(
     confined = confine(
         Confinement(
             read=(*system_paths(), *permitted, *toolkits),
-            list_root=header["backend"] == Backend.OPENCL.value,
+            list_root=Backend(header["backend"]).language.lists_root,
             write=(folder,),
             devices=(Path("/dev/null"),),
             memory_bytes=memory_limit(int(argument["memory_bytes"])),

@@ -83,7 +83,7 @@ def _probe(backends: Sequence[Backend]) -> Json:
 
 
 def _confine(backend: Backend, private: Path, memory_bytes: int) -> bool:
-    if backend in (Backend.CUDA, Backend.HIP):
+    if not backend.language.lists_root:
         # The driver maps its own files and reads its /proc entries; the environment there is empty. ROCm's
         # runtime loads libraries of its folder when a device is opened, and its devices are /dev/kfd and
         # /dev/dri; which other files of /dev it needs is not known, since it has not run here.

@@ -143,7 +143,7 @@ class CompilePool:
         except (ValidationError, LookupError, TypeError, ValueError, RecursionError, MemoryError) as exc:
             child.kill()
             return _rejected("the compile child sent something that is not a reply", type(exc).__name__)
-        if kernel.kernel.backend is Backend.TRITON:
+        if kernel.kernel.backend.language.runs_source:
             child.kill()  # whatever runs or was written there is the user's
         else:
             self._idle.put((kernel.kernel.backend, child))

@@ -16,6 +16,7 @@ from warpsmith.domain.device import Backend, DeviceInfo, lacking
 from warpsmith.domain.jobs.launch_size import LaunchSize
 from warpsmith.domain.jobs.memory import GuardZones
 from warpsmith.domain.jobs.plan import CaseKey, Compiled, TimingPlan, TimingSamples, WorkloadPlan
+from warpsmith.domain.language import languages
 from warpsmith.errors import ChildDied, KernelRefused
 from warpsmith.processes.child_deadlines import START_S, WATCHED_RATIO
 from warpsmith.sandbox.confinement.confine import machine_memory
@@ -35,8 +36,6 @@ from warpsmith.verify.checked_ranges import sample_ranges
 from warpsmith.verify.run_report import Ranges, RunReport, Timed, TimedReport
 
 OPEN_TIMEOUT_S = START_S
-PROBED = (Backend.CUDA, Backend.HIP, Backend.OPENCL)
-"""Back ends with devices, best first."""
 REPEATED_BYTES = 32 << 20
 REPEATED_ELEMENTS = 1 << 20
 """Bytes of all outputs up to which those of a repeated launch are brought back whole; elements of each output
@@ -58,18 +57,24 @@ class Probe:
         return lacking(self.unavailable, backend) or f"no {backend.runs_on[-1].value} device was found"
 
 
-def probe_devices(backends: Sequence[Backend] = PROBED) -> Probe:
+def probed_backends() -> list[Backend]:
+    """Back ends with devices of their own, best first."""
+    ranked = ((la.probe_rank, name) for name, la in languages().items() if la.probe_rank is not None)
+    return [Backend(name) for _, name in sorted(ranked)]
+
+
+def probe_devices(backends: Sequence[Backend] | None = None) -> Probe:
     """Look for devices in a child process, so that this process never loads a driver.
 
     Args:
-        backends: back ends to ask, all in one child.
+        backends: back ends to ask, all in one child; None: all that have devices.
 
     Raises:
         ChildDied: a driver crashed or hung.
     """
     child = ChildProcess(
         "warpsmith.sandbox.children.device_child",
-        {"probe": [b.value for b in backends]},
+        {"probe": [b.value for b in (probed_backends() if backends is None else backends)]},
         child_environment(None),
         preload=preloads(None),
     )

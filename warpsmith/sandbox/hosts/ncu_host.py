@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.jobs.launch_size import LaunchSize
 from warpsmith.domain.jobs.plan import Compiled, WorkloadPlan
 from warpsmith.errors import ChildDied, KernelRefused, Unavailable
@@ -67,7 +67,7 @@ class NsightCompute:
 
 def profiler_for(device: DeviceInfo, opener: ChildOpener) -> NsightCompute | None:
     """The profiler of a device; None if the platform has none."""
-    if device.backend is not Backend.CUDA:
+    if not device.backend.language.has_nvidia_tools:
         return None
     return NsightCompute(opener, find_ncu())
 

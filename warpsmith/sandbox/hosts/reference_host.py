@@ -240,7 +240,7 @@ def device_references(
         memory_bytes: limit on the host memory of its child.
         folder: where kernels that CuPy compiled ahead are kept, for each version and architecture apart.
     """
-    version = _cupy_version() if device.backend is Backend.CUDA else ""
+    version = _cupy_version() if device.backend.language.has_nvidia_tools else ""
     if not version:
         return None
     kernels = None if folder is None else folder / f"{version}-{device.name}".replace("/", "-")

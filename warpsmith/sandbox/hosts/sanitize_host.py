@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.jobs.launch_size import LaunchSize
 from warpsmith.domain.jobs.plan import Compiled, WorkloadPlan
 from warpsmith.errors import ChildDied, KernelRefused, Unavailable
@@ -140,5 +140,5 @@ class Sanitizer:
 
 def sanitizer_for(device: DeviceInfo, opener: ChildOpener) -> Sanitizer | None:
     """The sanitizer of a device; None if the platform has none."""
-    program = find_sanitizer() if device.backend is Backend.CUDA else None
+    program = find_sanitizer() if device.backend.language.has_nvidia_tools else None
     return None if program is None else Sanitizer(opener, program)

@@ -66,7 +66,7 @@ class Coordinates:
     @property
     def is_opencl(self) -> bool:
         """True for OpenCL C."""
-        return self.source.backend is Backend.OPENCL
+        return self.source.backend.language.is_opencl_c
 
     def changes_in(self, v: Variable, node: Node) -> bool:
         """True if code under a node may change a variable."""
