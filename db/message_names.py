@@ -1,6 +1,6 @@
 """Names of messages and queues. They are data, shared by senders and receivers."""
 
-from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.device import DeviceInfo
 
 ADVANCE = "warpsmith.advance"
 """Payload: a job id."""
@@ -28,4 +28,4 @@ def compile_queue(device: DeviceInfo) -> str:
 
     Any machine with NVRTC can make a cubin; OpenCL binaries need the same kind of device.
     """
-    return COMPILE_PREFIX + ("cuda" if device.backend is Backend.CUDA else device.device_class)
+    return COMPILE_PREFIX + ("cuda" if device.backend.language.compiles_anywhere else device.device_class)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from db.repositories.remote_compilations import CompilationRepository, CompilationRequest
 from db.repositories.workers import WorkerRepository
-from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.templates.outcome import Rejected
 from worker.device.compile_cache import pack
 from worker.device.device_setup import compile_pool
@@ -39,7 +39,7 @@ def _compile(context: Context, take: Callable[[CompilationRepository], Compilati
     if wanted is None:
         return False
     device = wanted.device
-    if device.backend is not Backend.CUDA:
+    if not device.backend.language.compiles_anywhere:
         # The platform compiles for the device by its local number.
         same = (d for d in _devices() if d.device_class == device.device_class)
         device = next(same, device)

@@ -23,12 +23,11 @@ from db.queue.broker import Notifier
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from warpsmith import logs
-from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.device import DeviceInfo
+from warpsmith.domain.language import languages
 from warpsmith.errors import Unavailable, WarpsmithError
-from warpsmith.extras import advice
 from warpsmith.processes.parent_death import die_with_parent
 from warpsmith.processes.root_user import refuse_root, warn_of_root
-from warpsmith.registry import Kind, load, named
 from warpsmith.settings import Settings, settings
 from warpsmith.system.temporary_folder import temporary_folder
 from worker.stop_request import StopRequest
@@ -125,7 +124,7 @@ def _serve(
             workers.register(worker_id, host, os.getpid(), VERSION, queues, devices, unavailable)
             workers.offer_compilations(worker_id, slots)
         here = {d.backend for d in devices}
-        maintenance.begin(sorted(b.value for b in Backend if not here.isdisjoint(b.runs_on)))
+        maintenance.begin(sorted(la.name for la in languages().values() if not here.isdisjoint(la.devices)))
         log.info("worker %s serves %s", worker_id, ", ".join(queues))
         _tick_until_stopped(pools, watchdog, maintenance, stop, parent)
     finally:
@@ -223,10 +222,9 @@ def _probe(replay_dir: Path | None) -> tuple[Sequence[DeviceInfo], dict[str, str
 
     probe = probe_devices()
     missing = dict(probe.unavailable)
-    for name in named(Kind.COMPILER_VERSION):
-        runs_here = any(device.backend in Backend(name).runs_on for device in probe.devices)
-        if runs_here and not load(Kind.COMPILER_VERSION, name)():
-            missing[name] = f"{name} is missing; {advice(name)}"
+    for language in languages().values():
+        if any(d.backend in language.devices for d in probe.devices) and (lacking := language.lacking()):
+            missing[language.name] = lacking
     return probe.devices, missing
 
 

@@ -20,7 +20,7 @@ from db.api_keys import KeyScope
 from db.engine import Database
 from db.queue.broker import Notifier
 from db.repositories.jobs import JobRepository
-from warpsmith.domain.device import Backend
+from warpsmith.domain.device import Backend, written_backends
 from warpsmith.domain.jobs.job import Job
 from warpsmith.errors import InvalidInput
 from warpsmith.http_models import NO_NUL
@@ -32,7 +32,6 @@ from warpsmith.settings import Settings
 router = page_router()
 _READING = threading.Semaphore(2)
 """Sources are read by this process, which serves others meanwhile."""
-LANGUAGES = (Backend.CUDA, Backend.OPENCL, Backend.HIP)
 
 
 @dataclass(frozen=True)
@@ -145,19 +144,23 @@ def _of_job(job: Job) -> JobDraft:
     """A job as a draft; a source of one file stands beside the job file, as it would on a disk."""
     data = job.model_dump(mode="json", exclude_defaults=True)
     backend, source = job.kernel.backend, ""
-    if backend in LANGUAGES and isinstance(data["kernel"].get("source"), str):
+    if backend in _languages() and isinstance(data["kernel"].get("source"), str):
         source = data["kernel"].pop("source")
         data["kernel"] = {
             "backend": backend.value,
-            "source_file": f"kernel.{job_text.SUFFIXES[backend]}",
+            "source_file": f"kernel{backend.language.ending}",
             **data["kernel"],
         }
     text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110)
     return JobDraft(source, backend.value, job.kernel.entry, text)
 
 
+def _languages() -> list[Backend]:
+    return [backend for backend in written_backends() if backend.language.is_c_text]
+
+
 def _language(draft: JobDraft) -> Backend:
-    if draft.backend in [language.value for language in LANGUAGES]:
+    if draft.backend in [language.value for language in _languages()]:
         return Backend(draft.backend)
     opencl = any(word in draft.source for word in ("__kernel", "get_global_id", "get_group_id"))
     return Backend.OPENCL if opencl else Backend.CUDA
@@ -171,6 +174,6 @@ def _form(request: Request, draft: JobDraft, said: Said, status_code: int = 200)
         status_code=status_code,
         draft=draft,
         said=said,
-        languages=[language.value for language in LANGUAGES],
+        languages=[language.value for language in _languages()],
         line_of=lambda number: lines[number - 1].strip() if number and number <= len(lines) else "",
     )

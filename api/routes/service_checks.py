@@ -3,7 +3,6 @@
 from sqlalchemy.orm import Session
 
 from db.repositories.workers import WorkerRepository
-from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.jobs.memory import check_memory
 from warpsmith.errors import InvalidInput
@@ -19,6 +18,6 @@ def check_job(job: Job, settings: Settings) -> None:
 
 def check_room(session: Session, job: Job, settings: Settings) -> None:
     """Raises InvalidInput if no known device has enough memory, or if the operator permits less."""
-    if job.kernel.backend is not Backend.REPLAY:
+    if not job.kernel.backend.language.is_recorded:
         devices = WorkerRepository(session).of_backend(job.kernel.backend.value)
         check_memory(job, devices, settings.job_memory_bytes)

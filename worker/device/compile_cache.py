@@ -15,11 +15,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from warpsmith import __version__
-from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.templates.outcome import CompileFacts, Rejected
 from warpsmith.domain.templates.template import ConfiguredKernel
-from warpsmith.registry import Kind, load, named
 from warpsmith.tuning.ports import CompilerPort
 
 FORMAT = 5
@@ -176,7 +175,7 @@ def artifact_key(kernel: ConfiguredKernel, device: DeviceInfo) -> str | None:
         kernel.expected_launch and kernel.expected_launch.model_dump(),
         kernel.tells_words,
         kernel.specialisation and kernel.specialisation.model_dump(mode="json"),
-        _compiler_version(kernel.kernel.backend),
+        kernel.kernel.backend.language.compiler_version(),
         device.backend.value,
         device.name,
         device.architecture,
@@ -185,10 +184,3 @@ def artifact_key(kernel: ConfiguredKernel, device: DeviceInfo) -> str | None:
     text = json.dumps(made_from, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
-
-def _compiler_version(backend: Backend) -> str:
-    """Version of a compiler that is a Python package; empty for others, which the device's driver names."""
-    if backend.value not in named(Kind.COMPILER_VERSION):
-        return ""
-    version: str = load(Kind.COMPILER_VERSION, backend.value)()
-    return version

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, Protocol
 
-from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.domain.templates.template import Template
@@ -272,6 +272,6 @@ class ReplaySetup(PortsSetup):
 
 def open_setup(settings: Settings, device: DeviceInfo, fleet: Fleet | None = None) -> DeviceSetup:
     """The setup of a real device; see `RealDeviceSetup`."""
-    if device.backend is Backend.REPLAY:
+    if device.backend.language.is_recorded:
         return ReplaySetup(settings, device)
     return RealDeviceSetup(settings, device, fleet)

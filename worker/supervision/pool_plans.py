@@ -112,7 +112,7 @@ def _compilers(
 ) -> list[PoolPlan]:
     if ALL_COMPILERS not in queues:
         return []
-    own = tuple(d for d in devices if d.backend is Backend.OPENCL)
+    own = tuple(d for d in devices if d.backend.language.is_opencl_c)
     served = [q for q in (COMPILE_PREFIX + "cuda",) if q not in missing]
     served += sorted({compile_queue(d) for d in own})
     if not served:
