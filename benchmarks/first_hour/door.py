@@ -89,7 +89,7 @@ class Found:
 def kernels_of(project: Project, mirrors: Path) -> list[Found]:
     """The kernels with arguments in the project's files, or those drawn by lot."""
     listed = _git(mirrors, project, "ls-tree", "-r", "--name-only", project.commit).decode().splitlines()
-    pattern = _CUDA if project.backend.has_cuda_words else _OPENCL
+    pattern = _CUDA if project.backend.language.has_cuda_words else _OPENCL
     found: dict[Found, None] = {}
     for file in listed:
         if re.fullmatch(project.files, file):

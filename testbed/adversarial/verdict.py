@@ -66,6 +66,8 @@ def check_stated_verdict(harness: Harness, case: Case, backend: Backend) -> None
         assert ("held" if found.meets(case.expect) else "open") == state, found
     if case.layer and not found.accepted:
         # Words of CUDA are looked for in winners alone.
-        is_late = backend.has_cuda_words and case.layer == "compile" and "depends on __" in found.reason
+        is_late = (
+            backend.language.has_cuda_words and case.layer == "compile" and "depends on __" in found.reason
+        )
         assert found.layer == ("winner" if is_late else case.layer), found
     assert not any(secret in found.reason for secret in ("root:", "PATH=")), "a file's contents came back"

@@ -35,7 +35,7 @@ SCALE = "y[i] = 2.0f * x[i];"
 
 def source(backend: Backend, body: str, before: str = "") -> str:
     """A kernel `f` whose body sees x, y, n and, for i below n, runs `body` once."""
-    if backend.has_cuda_words:
+    if backend.language.has_cuda_words:
         head = 'extern "C" __global__ void f(const float* x, float* y, const int n) {\n'
         index = "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
     else:

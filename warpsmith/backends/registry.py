@@ -6,7 +6,6 @@ from typing import cast
 from warpsmith.backends.base import BackendModule
 from warpsmith.domain.device import Backend
 from warpsmith.errors import Unavailable
-from warpsmith.registry import Kind, named
 
 
 def backend_module(backend: Backend) -> BackendModule:

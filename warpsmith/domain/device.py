@@ -37,11 +37,6 @@ class Backend(StrEnum):
         """The back ends of the devices that run it: Triton's binaries are CUDA's, and HIP has a way there."""
         return tuple(Backend(name) for name in self.language.devices)
 
-    @property
-    def has_cuda_words(self) -> bool:
-        """True if sources are C++ with `__global__`, `threadIdx` and `__shared__`."""
-        return self.language.has_cuda_words
-
 
 def written_backends() -> tuple[Backend, ...]:
     """The back ends whose kernels have a source, in the order in which languages are registered."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from warpsmith.domain.device import Backend
+from warpsmith.domain.device import Backend, written_backends
 from warpsmith.domain.jobs.job import Job
 from warpsmith.errors import InvalidInput
 from warpsmith.job_checks.all_findings import source_findings
@@ -13,7 +13,6 @@ from warpsmith.job_files.finding import Finding
 from warpsmith.job_files.jobfile import InvalidJob, JobFile, placed
 from warpsmith.registry import Kind, load_only
 
-SUFFIXES = {Backend.CUDA: "cu", Backend.OPENCL: "cl", Backend.HIP: "hip", Backend.TRITON: "py"}
 _JOB = Path("job.yaml")
 MAX_CHARACTERS = 1 << 20
 
@@ -24,12 +23,12 @@ def draft(source: str, backend: Backend, entry: str, defines: Sequence[str] = ()
     Raises:
         InvalidInput: the source has no such kernel, or its language has no drafts.
     """
-    if backend not in SUFFIXES:
+    if backend.language.is_recorded:
         raise InvalidInput(
-            "backend", f"a draft is written for {' and '.join(b.value for b in SUFFIXES)} only"
+            "backend", f"a draft is written for {' and '.join(b.value for b in written_backends())} only"
         )
     with _placed(source, backend) as folder:
-        file = Path(folder) / f"kernel.{SUFFIXES[backend]}"
+        file = Path(folder) / f"kernel{backend.language.ending}"
         text: str = load_only(Kind.DRAFT)(file, Path(folder) / "job.yaml", backend, entry or None, defines)
         return text.replace(folder + "/", "")
 
@@ -64,8 +63,8 @@ def checked(text: str, source: str = "") -> tuple[Job, list[Finding]]:
         raise InvalidInput("job", f"more than {MAX_CHARACTERS} characters")
     with TemporaryDirectory() as folder:
         path = Path(folder) / "job.yaml"
-        for suffix in SUFFIXES.values():
-            (Path(folder) / f"kernel.{suffix}").write_text(source, encoding="utf-8")
+        for backend in written_backends():
+            (Path(folder) / f"kernel{backend.language.ending}").write_text(source, encoding="utf-8")
         try:
             file = JobFile.parsed(path, text)
             job = file.job()
@@ -85,5 +84,5 @@ def _outside(finding: Finding, folder: str) -> Finding:
 
 def _placed(source: str, backend: Backend) -> TemporaryDirectory[str]:
     folder = TemporaryDirectory()
-    (Path(folder.name) / f"kernel.{SUFFIXES[backend]}").write_text(source, encoding="utf-8")
+    (Path(folder.name) / f"kernel{backend.language.ending}").write_text(source, encoding="utf-8")
     return folder

@@ -66,7 +66,7 @@ def empty_kernel(backend: Backend) -> Kernel:
 
 
 def _kernel(backend: Backend, entry: str, body: str, extent: str, grid: str) -> Kernel:
-    head = _CUDA_HEAD if backend is Backend.CUDA else _OPENCL_HEAD
+    head = _OPENCL_HEAD if backend.language.is_opencl_c else _CUDA_HEAD
     return Kernel.model_validate(
         {
             "backend": backend,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Literal
 
-from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.templates.outcome import Conditions
 
 REASONS = {
@@ -68,7 +68,7 @@ class Nvml:
 
 def nvml_for(device: DeviceInfo) -> Nvml | None:
     """The NVML reader of a device; None if NVML is missing or does not know the device."""
-    if device.backend is not Backend.CUDA:
+    if not device.backend.language.has_nvidia_tools:
         return None
     try:
         import pynvml

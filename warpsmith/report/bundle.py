@@ -11,9 +11,8 @@ from markupsafe import Markup
 from pydantic import ValidationError
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
-from pygments.lexers import CLexer, CudaLexer, DiffLexer, PythonLexer
+from pygments.lexers import DiffLexer, get_lexer_by_name
 
-from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
 from warpsmith.http_models import DispatchEntry, JobResult, TrialView
 from warpsmith.report.boxes import reproduce_rows, use_rows
@@ -143,17 +142,13 @@ def _environment() -> Environment:
     return made
 
 
-_LEXERS = {Backend.OPENCL: CLexer, Backend.TRITON: PythonLexer}
-_ENDINGS = {Backend.OPENCL: "cl", Backend.HIP: "hip", Backend.TRITON: "py"}
-
-
 class _BundledSource:
     """A tuned source with the workloads that it serves."""
 
     def __init__(self, result: JobResult, entry: DispatchEntry) -> None:
         assert entry.source is not None
         original = result.job.kernel.text
-        lexer = _LEXERS.get(result.job.kernel.backend, CudaLexer)()
+        lexer = get_lexer_by_name(result.job.kernel.backend.language.lexer)
         formatter = HtmlFormatter(cssclass="code")
         self.workloads = [e.workload for e in result.dispatch if _name(e) == _name(entry)]
         self.configuration = configuration_text(entry.configuration)
@@ -180,7 +175,7 @@ def _name(entry: DispatchEntry) -> str:
 
 def _has_dispatch_module(result: JobResult) -> bool:
     """Results of older versions lack the launch expressions."""
-    if result.job.kernel.backend is Backend.TRITON:
+    if not result.job.kernel.backend.language.is_c_text:
         return False  # its program launches CUDA's and OpenCL's
     known = result.limits is not None and all(e.launch is not None for e in result.dispatch)
     return known and any(e.source is not None for e in result.dispatch)
@@ -188,13 +183,13 @@ def _has_dispatch_module(result: JobResult) -> bool:
 
 def _file_names(result: JobResult) -> dict[str, str]:
     """File names of the tuned sources, by workload; no two are the same."""
-    ending = _ENDINGS.get(result.job.kernel.backend, "cu")
+    ending = result.job.kernel.backend.language.ending
     names: dict[str, str] = {}
     for entry in result.dispatch:
         if entry.source is not None:
             stem = f"tuned-{_file_name(entry.workload)}"
-            taken = f"{stem}.{ending}" in names.values()
-            names[entry.workload] = f"{stem}-{len(names) + 2}.{ending}" if taken else f"{stem}.{ending}"
+            taken = f"{stem}{ending}" in names.values()
+            names[entry.workload] = f"{stem}-{len(names) + 2}{ending}" if taken else f"{stem}{ending}"
     return names
 
 

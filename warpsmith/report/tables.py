@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from warpsmith.domain.device import Backend
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.http_models import CandidateView, DispatchEntry, JobResult
 
@@ -96,7 +95,7 @@ def baseline_rows(result: JobResult) -> Iterator[tuple[str, ...]]:
 
 def is_replayed(result: JobResult) -> bool:
     """True if the times are recordings and therefore not of this job's source."""
-    return result.job.kernel.backend is Backend.REPLAY
+    return result.job.kernel.backend.language.is_recorded
 
 
 def chosen_table(result: JobResult) -> "Table":
@@ -159,8 +158,8 @@ def energy_rows(result: JobResult) -> Iterator[tuple[str, ...]]:
 
 def energy_words(result: JobResult) -> str:
     """Reason why a CUDA result lacks energies, in a sentence; empty if it has some, or compares nothing."""
-    runs_on = result.job.kernel.backend.runs_on
-    if not result.comparisons or Backend.CUDA not in runs_on or list(energy_rows(result)):
+    measurable = result.comparisons and result.job.kernel.backend.language.runs_on_nvidia
+    if not measurable or list(energy_rows(result)):
         return ""
     if result.job.objective.measures_energy:
         return "Energy was not measured: the device does not report it."

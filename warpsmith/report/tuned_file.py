@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from warpsmith.domain.device import Backend
 from warpsmith.http_models import DispatchEntry, DispatchLaunch, JobResult
 from warpsmith.report.tables import configuration_text
 from warpsmith.system.printable import one_line
@@ -12,7 +11,7 @@ def tuned_file(result: JobResult, entry: DispatchEntry) -> str:
     """The text of the file; empty if the baseline is kept."""
     if entry.source is None:
         return ""
-    mark = "#" if result.job.kernel.backend is Backend.TRITON else "//"
+    mark = result.job.kernel.backend.language.comment
     return "".join(f"{mark} {_harmless(line)}\n" for line in _lines(result, entry)) + "\n" + entry.source
 
 

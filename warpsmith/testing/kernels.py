@@ -70,14 +70,11 @@ _BODIES: dict[Behaviour, str] = {
 
 def source(backend: Backend, behaviour: Behaviour) -> str:
     """The text of a kernel `f` of x, y and n."""
-    if backend.has_cuda_words:
-        head = 'extern "C" __global__ void f(const float* x, float* y, const int n) {'
-        place, address_space = "blockIdx.x * blockDim.x + threadIdx.x", ""
-    else:
-        head = "__kernel void f(__global const float* x, __global float* y, const int n) {"
-        place, address_space = "get_global_id(0)", "__global"
-    body = _BODIES[behaviour].replace("GLOBAL", address_space)
-    return f"{head}\n  const int i = {place};\n  if (i >= n) return;\n  {body}\n}}\n"
+    words = backend.language
+    memory = words.global_word
+    head = f"{words.kernel_head} f({memory}const float* x, {memory}float* y, const int n) {{"
+    body = _BODIES[behaviour].replace("GLOBAL", memory.strip())
+    return f"{head}\n  const int i = {words.global_index};\n  if (i >= n) return;\n  {body}\n}}\n"
 
 
 def configured(backend: Backend, behaviour: Behaviour, entry: str = ENTRY) -> ConfiguredKernel:

@@ -184,7 +184,7 @@ def _require_simple(lookup: Lookup, kernel: Kernel, architecture: str) -> None:
     narrow = [a.name for a in scalars if a.dtype.is_float and a.dtype.size_bytes < 4]
     lacking = {
         f"the scalar {', '.join(narrow)} of less than 32 bits": bool(narrow),
-        f"a kernel for {kernel.backend.value}": not kernel.backend.has_cuda_words,
+        f"a kernel for {kernel.backend.value}": not kernel.backend.language.has_cuda_words,
         f"binaries for {architecture}, since cubins are for NVIDIA": is_amd(architecture),
         "a sequence of launches": bool(kernel.launches),
         "scratch memory": any(s.entry.scratch_arguments or s.entry.launches[1:] for s in lookup.servers),

@@ -13,8 +13,6 @@ from warpsmith.extensions.scaffold.known import KnownJob
 from warpsmith.extensions.scaffold.ports import ONE_TOOL, Opened
 from warpsmith.source.kernels.kernel_definitions import KernelDefinition
 
-_ENDINGS = {Backend.CUDA: ".cu", Backend.OPENCL: ".cl", Backend.HIP: ".hip"}
-
 
 def takes(path: Path) -> bool:
     """True for a Python file."""
@@ -29,8 +27,8 @@ def opened(files: Sequence[Path], sources: Sequence[Path], target: Path, wanted:
     backend = wanted.backend or script.backend
     made: tuple[Path, ...] = ()
     if not sources and script.source_text:
-        language = backend or (Backend.CUDA if "__global__" in script.source_text else Backend.OPENCL)
-        made = (write_source(target.with_suffix(_ENDINGS[language]), script.source_text),)
+        chosen = backend or (Backend.CUDA if "__global__" in script.source_text else Backend.OPENCL)
+        made = (write_source(target.with_suffix(chosen.language.ending), script.source_text),)
 
     def known(kernel: KernelDefinition) -> KnownJob:
         return script.known.for_arguments([a.name for a in kernel.arguments])

@@ -191,7 +191,7 @@ def _function_name(node: Node) -> str:
 @lru_cache(maxsize=64)
 def _tree_of(text: str, backend: Backend = Backend.CUDA) -> Node:
     masked = _QUALIFIERS.sub(lambda m: b" " * len(m.group()), text.encode())
-    if backend is Backend.OPENCL:
+    if backend.language.is_opencl_c:
         masked = _OPENCL_WORDS.sub(lambda m: b" " * len(m.group()), masked)
     return Parser(_LANGUAGE).parse(masked).root_node
 
@@ -270,7 +270,7 @@ class Source:
 
     def _definition(self, name: str) -> Node:
         found = self.functions.get(name, [])
-        if self.backend is not Backend.OPENCL:
+        if not self.backend.language.is_opencl_c:
             found = [f for f in found if "__global__" in self.of(f).split("{", 1)[0]]
         if len(found) != 1:
             raise LookupError(f"{len(found)} definitions of kernel {name!r} in the source, not one")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from warpsmith.domain.device import Backend
 from warpsmith.source.declarations.type_words import element_type
 from warpsmith.source.lexing.conditionals import given_macros
 from warpsmith.source.lexing.tokens import Directive, blank, directives
@@ -178,7 +177,7 @@ class _MacroWriter:
                 yield from self._written(sorted(inside), {**headers, **reading.macros})
 
     def _known(self) -> KnownMacros:
-        opencl = self._source.backend is Backend.OPENCL
+        opencl = self._source.backend.language.is_opencl_c
 
         guard = _guard_of(self._directives)
 

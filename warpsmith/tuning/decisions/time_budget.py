@@ -1,6 +1,5 @@
 """Division of a job's seconds between verification and everything else."""
 
-from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job, Metric, Objective
 from warpsmith.tuning.decisions.stopping import LEAST_SEARCH_GAIN
 from warpsmith.tuning.tasks import BaselineResult
@@ -68,7 +67,7 @@ def first_batch_s(job: Job) -> float:
 
 
 def _each_s(objective: Objective, baseline: BaselineResult) -> float:
-    if baseline.device.backend is Backend.REPLAY:
+    if baseline.device.backend.language.is_recorded:
         return 0.0
     if objective.metric is Metric.ENERGY:
         return ENERGY_EACH_S

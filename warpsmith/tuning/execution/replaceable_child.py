@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 
-from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Workload
 from warpsmith.domain.jobs.plan import CaseKey
 from warpsmith.tuning.execution.device_probe import open_well
@@ -31,7 +30,7 @@ class ReplaceableChild:
         """
         if self._device is None:
             suspect, self._suspect = self._suspect, False
-            tested = suspect and self.inputs.info.backend is not Backend.REPLAY
+            tested = suspect and not self.inputs.info.backend.language.is_recorded
             self._device = open_well(self.ports) if tested else self.ports.opener.open()
             self._prepared = set()
         key = as_case(of).key

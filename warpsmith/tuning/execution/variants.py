@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from threading import Lock
 
-from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.jobs.job import Workload
 from warpsmith.domain.jobs.launch_size import expecting_launches, specialised, variants
 from warpsmith.domain.jobs.plan import Compiled
@@ -25,7 +25,7 @@ def submit(
     A variant that does not compile is left out, and a launch that needs it is refused; if none compiles, the
     result is the first rejection.
     """
-    if kernel.kernel.backend is not Backend.TRITON:
+    if not kernel.kernel.backend.language.specialises:
         return compiler.submit(expecting_launches(kernel, workloads, device), device)
     wanted = variants(kernel, workloads, device)
     if len(wanted) == 1:
@@ -90,7 +90,7 @@ class LoadedVariants:
         self, compiler: CompilerPort, device: DeviceInfo, kernel: ConfiguredKernel, compiled: Compiled
     ) -> None:
         self._compiler, self._info, self._kernel, self._compiled = compiler, device, kernel, compiled
-        self._has_variants = kernel.kernel.backend is Backend.TRITON
+        self._has_variants = kernel.kernel.backend.language.specialises
         self._known = {v.key for v in split(compiled.binary)} if self._has_variants else {""}
         self._asked: dict[str, Future[Outcome]] = {}
         self._handles: dict[str, int] = {}

@@ -2,7 +2,6 @@
 
 import re
 
-from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.templates.outcome import Rejected, Stage
 from warpsmith.domain.templates.template import ConfiguredKernel
@@ -57,7 +56,7 @@ def _declared(kernel: ConfiguredKernel) -> DeclaredVariables:
     return declared_variables(
         (kernel.kernel.text, *kernel.kernel.files.values()),
         tuple(f"{name} {text}" for name, text in words),
-        is_opencl=kernel.kernel.backend is Backend.OPENCL,
+        is_opencl=kernel.kernel.backend.language.is_opencl_c,
     )
 
 

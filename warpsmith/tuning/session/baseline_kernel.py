@@ -28,7 +28,7 @@ def know_words(session: DeviceSession, told: Iterable[str]) -> None:
     The baseline does not look for those of CUDA and HIP, and few winners have any.
     """
     baseline = session.inputs.baseline
-    if not session.job.kernel.backend.has_cuda_words or baseline.own_telling.issuperset(told):
+    if not session.job.kernel.backend.language.has_cuda_words or baseline.own_telling.issuperset(told):
         return
     kernel = session.inputs.user_template.configured(session.job.space.defaults)
     own = session.compile(kernel.model_copy(update={"tells_words": True}))

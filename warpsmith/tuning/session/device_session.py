@@ -3,7 +3,7 @@
 import secrets
 from concurrent.futures import Future
 
-from warpsmith.domain.device import Backend, DeviceInfo
+from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.jobs.job import Job, Workload
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.templates.outcome import Rejected
@@ -51,7 +51,7 @@ class DeviceSession:
         self.ports = ports
         self._is_sibling = shares is not None
         if shares is None:
-            defences = NOTHING_RUNS if self.info.backend is Backend.REPLAY else ports.defences
+            defences = NOTHING_RUNS if self.info.backend.language.is_recorded else ports.defences
             secret = secrets.randbits(48) if seed is None else seed
             self.inputs = SessionInputs(job, self.info, defences, secret, BaselineKnowledge())
             self.expected = ExpectedOutputs(self.inputs, ports)

@@ -8,7 +8,6 @@ from operator import truediv
 from statistics import median
 from typing import TypeVar
 
-from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job, Metric, Workload
 from warpsmith.domain.jobs.launch_size import launch_size
 from warpsmith.domain.jobs.plan import Compiled, TimingPlan
@@ -84,7 +83,7 @@ class DriftWatch:
         Args:
             kernel: one that compiles anyway, which may be the same.
         """
-        if self._pending is None and self._session.info.backend is not Backend.REPLAY:
+        if self._pending is None and not self._session.info.backend.language.is_recorded:
             same = compiling is not None and kernel == self._kernel
             self._pending = compiling if same else self._session.submit(self._kernel)
 

@@ -28,14 +28,6 @@ from warpsmith.extensions.clients.python.result import Result
 from warpsmith.extras import advice
 from warpsmith.settings import settings
 
-_LIBRARIES = {
-    Backend.OPENCL: ("pyopencl",),
-    Backend.CUDA: ("pycuda",),
-    Backend.HIP: ("pycuda", "hip"),
-    Backend.TRITON: ("triton",),
-}
-"""Top-level modules of which a back end needs one on this machine."""
-
 
 def tune(
     kernel: GivenKernel,
@@ -152,7 +144,7 @@ def _service(
 
 
 def _require_library(backend: Backend) -> None:
-    libraries = _LIBRARIES.get(backend, ())
+    libraries = backend.language.libraries
     if libraries and not any(map(find_spec, libraries)):
         lacking = " or ".join(f"{name} ({advice(name)})" for name in libraries)
         raise Unavailable(f"{backend.value}: {lacking} is missing; or give a service's url")

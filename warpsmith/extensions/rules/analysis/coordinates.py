@@ -6,7 +6,6 @@ from functools import cached_property
 
 from tree_sitter import Node
 
-from warpsmith.domain.device import Backend
 from warpsmith.extensions.rules.analysis.operations import (
     Inside,
     both_ways,
