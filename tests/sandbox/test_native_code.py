@@ -12,7 +12,7 @@ from testbed.deadlines import HANGS_S
 from tests.sandbox.kernels import CUDA_DEVICE, SCALE, built, kernel, rejected, source
 from tests.sandbox.native_objects import COMPILED, DIED, REFUSED, made_of, objects_in
 from warpsmith.backends.binaries.native_object import inspect
-from warpsmith.backends.telling.words import ASKING, WORDS
+from warpsmith.backends.probes.preprocessor_probes import FILE_PROBES, PROBES
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.templates.outcome import Stage
@@ -78,7 +78,7 @@ def test_what_is_not_compiled_does_not_count(pool: CompilePool, opencl_info: Dev
     built(pool, opencl_info, source(Backend.OPENCL, SCALE, before))
 
 
-@pytest.mark.parametrize("macro", WORDS[: -len(ASKING)])
+@pytest.mark.parametrize("macro", PROBES[: -len(FILE_PROBES)])
 @pytest.mark.parametrize(
     "before",
     [

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from warpsmith.backends.base import CompileRequest, CompileWay, RefusedEveryWay
 from warpsmith.backends.cuda.compiled_cubin import Cubin, Refused, checked
+from warpsmith.backends.cuda.environment_probes import environment_probes, may_depend
 from warpsmith.backends.cuda.nvcc import compile_nvcc
 from warpsmith.backends.cuda.nvrtc import compile_nvrtc, load_nvrtc
-from warpsmith.backends.cuda.telling import may_depend, telling
 from warpsmith.backends.cuda.toolkit import find_nvcc
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.plan import Compiled
@@ -102,7 +102,7 @@ def _finished(made: Cubin | Rejected, request: CompileRequest, way: CompileWay) 
         return result
     if not request.tells_words:
         return replace(result, way=way.value, may_tell=may_depend(request))
-    return replace(result, way=way.value, telling=telling(request, way, made.ptx))
+    return replace(result, way=way.value, telling=environment_probes(request, way, made.ptx))
 
 
 def _pointing(refused: Refused, request: CompileRequest) -> Rejected:

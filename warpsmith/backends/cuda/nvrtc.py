@@ -18,7 +18,7 @@ from warpsmith import extras
 from warpsmith.backends.base import PACKAGE, CompileRequest, CompileWay
 from warpsmith.backends.cuda.compiled_cubin import Cubin, Refused, is_plain_c
 from warpsmith.backends.cuda.toolkit import toolkit_includes
-from warpsmith.backends.telling.elsewhere import NAME
+from warpsmith.backends.probes.compile_sites import NAME
 from warpsmith.errors import Unavailable
 
 HEADERS = Path(__file__).resolve().parent / "headers"

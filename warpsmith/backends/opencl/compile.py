@@ -12,7 +12,15 @@ from warpsmith.backends.opencl.native_words import refused_word
 from warpsmith.backends.opencl.platforms import POCL, devices, opencl
 from warpsmith.backends.opencl.pocl_cpu_name import cpu_name
 from warpsmith.backends.opencl.pocl_watch import allow_variables, preprocessing, take_preprocessed, watch
-from warpsmith.backends.telling.words import ASKING, Guard, Preprocessed, guard, header_in, source_in, told
+from warpsmith.backends.probes.preprocessor_probes import (
+    FILE_PROBES,
+    Preprocessed,
+    ProbeGuard,
+    effective_probes,
+    guard,
+    header_in,
+    source_in,
+)
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.options import refused_options
@@ -121,7 +129,7 @@ def compile_opencl(request: CompileRequest) -> Compiled | Rejected:
 def _built(
     request: CompileRequest, device: Any, context: Any, options: list[str]
 ) -> tuple[Any, tuple[str, ...]] | Rejected:
-    """The program, none of which has run, and its telling words. For a CPU, its words are looked at.
+    """The program, none of which has run, and its environment probes. For a CPU, its words are looked at.
 
     Raises:
         RuntimeError: PyOpenCL's, if the source does not compile.
@@ -131,7 +139,7 @@ def _built(
     def build(source: str) -> Any:
         return cl.Program(context, source).build(options, cache_dir=False)
 
-    def begin(by: Guard, source: str = request.source) -> Callable[[], Preprocessed]:
+    def begin(by: ProbeGuard, source: str = request.source) -> Callable[[], Preprocessed]:
         return preprocessing(lambda: build(by.before(source)))
 
     if not watch(device):
@@ -146,7 +154,7 @@ def _built(
     except cl.RuntimeError as exc:
         failure = exc
     plain, second, text = take_preprocessed(), wait(), None
-    asked = next((word for word in by.in_log(second.log) if word in ASKING), "")
+    asked = next((word for word in by.in_log(second.log) if word in FILE_PROBES), "")
     if asked:
         # Not even whether the source compiles may say which files there are.
         return _refused(_asks(asked))
@@ -162,8 +170,8 @@ def _built(
         raise failure
     if text is None:
         return _refused("the preprocessed source was not seen")
-    telling = told(text, by, second, lambda other: begin(other)())
-    asked = next((word for word in telling if word in ASKING), "")
+    telling = effective_probes(text, by, second, lambda other: begin(other)())
+    asked = next((word for word in telling if word in FILE_PROBES), "")
     return _refused(_asks(asked)) if asked else (program, telling)
 
 

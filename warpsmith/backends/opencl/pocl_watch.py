@@ -16,9 +16,9 @@ from typing import Any, NoReturn
 
 from warpsmith.backends.binaries.native_object import inspect
 from warpsmith.backends.opencl.platforms import POCL, opencl
-from warpsmith.backends.telling.loaded_libraries import redirect
-from warpsmith.backends.telling.throw_away_fork import End, begin
-from warpsmith.backends.telling.words import Preprocessed
+from warpsmith.backends.probes.loaded_libraries import redirect
+from warpsmith.backends.probes.preprocessor_probes import Preprocessed
+from warpsmith.backends.probes.throw_away_fork import End, begin
 from warpsmith.errors import Unavailable
 
 Refuse = Callable[[str], None]

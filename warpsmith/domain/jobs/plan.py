@@ -203,7 +203,7 @@ class Compiled:
     """Those of `globals` that no code names: constants of headers that a compiler keeps for nobody."""
     telling: tuple[str, ...] = ()
     """Words by which the source depends on where, when or as what it is compiled; see
-    `backends.telling.words`."""
+    `backends.probes.preprocessor_probes`."""
     may_tell: bool = False
     """True: such words were not looked for, and by its text the source could depend on one (CUDA, HIP)."""
     way: str = ""

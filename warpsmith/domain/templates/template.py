@@ -107,7 +107,7 @@ class ConfiguredKernel(Frozen):
     expected_launch: ExpectedLaunch | None = None
     """None if no driver asks for it. It changes how fast the first launch is, and nothing else."""
     tells_words: bool = False
-    """CUDA and HIP: whether telling words are looked for, which takes some compilations more. The binary is
+    """CUDA and HIP: True to look for environment probes, which takes some compilations more. The binary is
     the same. OpenCL's are looked for always."""
 
     @property

@@ -1,4 +1,4 @@
-"""One source at other places: with other lines, files and dates; what of its PTX is the same there. Pure."""
+"""Compile sites: a source with other lines, files and dates, and its PTX without their traces. Pure."""
 
 import re
 import secrets
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 NAME = "kernel.cu"
 """The name under which kernels are compiled."""
-WORDS = ("__FILE__", "__DATE__", "__TIME__", "__LINE__", "__INCLUDE_LEVEL__")
-"""What a place changes. `__FILE__` stands for the other macros and builtins with a name of a file as well."""
-MORE_WORDS = ("__TIMESTAMP__", "__COUNTER__")
-"""What nvcc knows besides."""
+PROBES = ("__FILE__", "__DATE__", "__TIME__", "__LINE__", "__INCLUDE_LEVEL__")
+"""Macros that a site changes. `__FILE__` stands for every macro and builtin with a name of a file."""
+NVCC_PROBES = ("__TIMESTAMP__", "__COUNTER__")
+"""Macros that nvcc knows besides."""
 _LENGTHS = {"__DATE__": 11, "__TIME__": 8, "__TIMESTAMP__": 24}
 _SYMBOL = re.sub(r"\W", "_", NAME)
 _FAR = 1 << 20
@@ -29,15 +29,15 @@ def _drawn() -> str:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a source is compiled to be looked at."""
+class CompileSite:
+    """Lines, file name and date with which a source is compiled for comparison."""
 
     words: tuple[str, ...] = ()
-    """Those of `WORDS` that have another value here."""
+    """Members of `PROBES` that have another value here."""
     is_low: bool = False
     """Lines and lengths of names are small, else they are large; conditions hold for the one or the other."""
     token: str = field(default_factory=_drawn)
-    """What no source can foresee."""
+    """Random name that no source can foresee."""
 
     def text(self, source: str) -> str:
         """The source with its other lines."""
@@ -53,7 +53,7 @@ class Place:
 
     @property
     def is_included(self) -> bool:
-        """Whether another file includes it."""
+        """True if another file includes the source."""
         return "__INCLUDE_LEVEL__" in self.words and not self.is_low
 
     def clock(self, now: str) -> str:
@@ -136,7 +136,7 @@ _ADDRESS = r"mov\.(?:u|b)64\s+(%rd\d+),\s+([\w$]+);\s+cvta\.global\.u64\s+{},\s+
 _TEXT = re.compile(r"^(\.global \.align 1 \.b8 ([\w$]+))\[\d+\] = \{[\d, ]*\};$", re.MULTILINE)
 
 
-def of_no_place(ptx: str, place: Place) -> str:
+def without_site(ptx: str, place: CompileSite) -> str:
     """PTX of a source at a place as it is everywhere, if the source does not depend on places.
 
     Left out are the file and the line in calls of a failed assertion, which end the kernel.

@@ -1,15 +1,15 @@
-"""Which CUDA sources could depend on telling words at all, by their text. Pure.
+"""Filter on texts of CUDA sources: those that could use an environment probe at all. Pure.
 
 No other source is compiled a second time. What the filter lets through may be as plain as a comment; what it
-keeps back can name no such word: not by itself, not by pasting and not by a macro of the toolkit.
+keeps back can name no probe: not by itself, not by pasting and not by a macro of the toolkit.
 """
 
 import re
 from collections.abc import Iterable
 
-from warpsmith.backends.telling.words import WORDS
+from warpsmith.backends.probes.preprocessor_probes import PROBES
 
-_WORDS = "|".join((*WORDS, *(f"__builtin_{what}" for what in ("FILE", "LINE", "FUNCTION", "COLUMN"))))
+_WORDS = "|".join((*PROBES, *(f"__builtin_{what}" for what in ("FILE", "LINE", "FUNCTION", "COLUMN"))))
 _OF_TOOLKIT = (
     r"assert|source_location",
     # Macros of CUB, Thrust, libcu++, cooperative groups and NVTX that hand the place on, or paste names.
@@ -23,8 +23,8 @@ _INCLUDE = re.compile(r"(?:#|%:|\?\?=)\s*(?:include|include_next|import|embed)\b
 _PLAIN = re.compile(r"<([^>\n]+)>|\"([^\"\n]+)\"")
 
 
-def may_tell(texts: Iterable[str]) -> bool:
-    """True if texts of a job, or its options, name a telling word or could make one."""
+def may_probe(texts: Iterable[str]) -> bool:
+    """True if texts of a job, or its options, name an environment probe or could make one."""
     return any(_TELLING.search(_SPLICE.sub("", text)) for text in texts)
 
 

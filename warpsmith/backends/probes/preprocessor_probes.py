@@ -1,4 +1,4 @@
-"""Words by which a source depends on where, when or as what it is compiled. Pure.
+"""Environment probes, found by preprocessing a source twice. Pure.
 
 A source is preprocessed a second time behind lines that give each of these words a value of which a condition
 cannot be made and which no text has by itself. Up to the first word that is used both preprocessings go the
@@ -10,12 +10,12 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-ASKING = ("__has_include", "__has_include_next")
+FILE_PROBES = ("__has_include", "__has_include_next")
 """Macros of the compiler that say which files the machine has."""
 _NUMBERS = ("__LINE__", "__COUNTER__", "__INCLUDE_LEVEL__")
 _TEXTS = ("__FILE__", "__BASE_FILE__", "__FILE_NAME__", "__DATE__", "__TIME__", "__TIMESTAMP__")
-WORDS = (*_TEXTS, *_NUMBERS, *ASKING)
-"""What no kernel needs: macros of the compiler with the place, the time or the order of what it reads."""
+PROBES = (*_TEXTS, *_NUMBERS, *FILE_PROBES)
+"""Macros of the compiler with the place, the time or the order of what it reads; no kernel needs them."""
 _HEADER_ENDS = "#pragma warpsmith_header_ends"
 _SOURCE_BEGINS = "#pragma warpsmith_source_begins"
 _PLACE = "warpsmith_words"
@@ -25,21 +25,21 @@ _BELOW = (9, 1 << 10, 1 << 20)
 
 @dataclass(frozen=True)
 class Preprocessed:
-    """What a preprocessor made of a source."""
+    """Result of preprocessing a source."""
 
     text: str | None
     """All that it left, the driver's own header first; None if it failed."""
     log: str = ""
-    """Why it failed."""
+    """Messages of a preprocessor that failed."""
 
 
 @dataclass(frozen=True)
-class Guard:
-    """What is put before a source for a preprocessing that is only looked at."""
+class ProbeGuard:
+    """Definitions of the probes, put before a source for a preprocessing that is only compared."""
 
     words: tuple[str, ...]
     salt: str
-    """What no source can foresee, or a file could have the name that stands for a word."""
+    """Random text that no source can foresee; else a file could have the name that stands for a probe."""
     below: int = 0
     """Words are numbers drawn below this; 0: texts, of which no condition can be made."""
 
@@ -68,32 +68,32 @@ class Guard:
     def _definition(self, word: str) -> str:
         if self.below:
             return f"#define {word} {1 + secrets.randbelow(self.below)}"
-        return f'#define {word}{"(file)" if word in ASKING else ""} "{self._value(word)}"'
+        return f'#define {word}{"(file)" if word in FILE_PROBES else ""} "{self._value(word)}"'
 
     def _value(self, word: str) -> str:
         return f"{self.salt} {word}."
 
 
-def guard(words: Sequence[str] = WORDS, below: int = 0) -> Guard:
-    """A guard with a value that nothing has seen; see `Guard`."""
-    return Guard(tuple(words), secrets.token_hex(8), below)
+def guard(words: Sequence[str] = PROBES, below: int = 0) -> ProbeGuard:
+    """A guard with a value that nothing has seen; see `ProbeGuard`."""
+    return ProbeGuard(tuple(words), secrets.token_hex(8), below)
 
 
 def header_in(guarded: str) -> str | None:
-    """What the driver puts before every source, from the text of a guarded one; None if it cannot be told."""
+    """Header of the driver before every source, from the text of a guarded one; None if it cannot be told."""
     header, ends, _ = guarded.partition(_HEADER_ENDS)
     return header.rstrip() if ends else None
 
 
 def source_in(plain: str, header: str) -> str | None:
-    """What the preprocessor left of a source without a guard; None if the header does not stand before it."""
+    """Text left of a source without a guard; None if the header does not stand before it."""
     return plain[len(header) :] if plain.startswith(header) else None
 
 
-def told(
-    plain: str, by: Guard, second: Preprocessed, again: Callable[[Guard], Preprocessed]
+def effective_probes(
+    plain: str, by: ProbeGuard, second: Preprocessed, again: Callable[[ProbeGuard], Preprocessed]
 ) -> tuple[str, ...]:
-    """The words that count in a source.
+    """The probes on which a source depends.
 
     Args:
         plain: what the preprocessor left of the source as it is timed.
@@ -109,7 +109,7 @@ def told(
 
 
 def _told_alone(
-    plain: str, words: tuple[str, ...], again: Callable[[Guard], Preprocessed]
+    plain: str, words: tuple[str, ...], again: Callable[[ProbeGuard], Preprocessed]
 ) -> tuple[str, ...]:
     def matters(words: tuple[str, ...], below: tuple[int, ...] = (0,)) -> bool:
         return any(not _is_same(plain, again(guard(words, b))) for b in below)

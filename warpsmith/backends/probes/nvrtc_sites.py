@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from warpsmith.backends.telling.loaded_libraries import redirect
+from warpsmith.backends.probes.loaded_libraries import redirect
 
 _LIBRARIES = "libnvrtc.so"
 _POINTER, _NUMBER, _TEXT = ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p
@@ -27,7 +27,7 @@ _OPENERS: tuple[tuple[str, int, Any, tuple[Any, ...]], ...] = (
 
 
 @dataclass
-class Asked:
+class AskedFiles:
     """Files that NVRTC has looked for."""
 
     paths: set[str] = field(default_factory=set)

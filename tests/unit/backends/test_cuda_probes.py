@@ -7,10 +7,10 @@ import pytest
 
 from warpsmith.backends.base import CompileRequest
 from warpsmith.backends.cuda.compile import compile_cuda
-from warpsmith.backends.cuda.telling import Seen, told
-from warpsmith.backends.telling import nvrtc_elsewhere
-from warpsmith.backends.telling.elsewhere import WORDS, Place, of_no_place
-from warpsmith.backends.telling.filter import included, may_tell
+from warpsmith.backends.cuda.environment_probes import SitePtx, effective_probes
+from warpsmith.backends.probes import nvrtc_sites
+from warpsmith.backends.probes.compile_sites import PROBES, CompileSite, without_site
+from warpsmith.backends.probes.text_filter import included, may_probe
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.source_text import code_of
@@ -141,7 +141,7 @@ def test_both_of_two_words_are_told() -> None:
     ids=["comment", "inactive", "macro", "assert", "asserts", "string", "static", "defined", "lines", "has"],
 )  # fmt: skip
 def test_a_word_without_effect_is_not_told(body: str, before: str) -> None:
-    assert may_tell([_source(body, before)]), "not the words, but their effect is looked at"
+    assert may_probe([_source(body, before)]), "not the words, but their effect is looked at"
     assert _telling(body, before) == ()
 
 
@@ -187,7 +187,7 @@ def test_a_question_for_own_headers_is_none() -> None:
 
 
 def test_where_nvrtc_cannot_be_watched_the_text_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nvrtc_elsewhere, "redirect", lambda *_: 0)
+    monkeypatch.setattr(nvrtc_sites, "redirect", lambda *_: 0)
     assert set(_telling(SCALE, "// __DATE__")) == {"__DATE__"}
     assert _telling(SCALE, "// __LINE__") == ()
     assert _telling(SCALE, "#if __has_include(<cuda_fp16.h>)\n#endif") == ("__has_include",)
@@ -223,12 +223,12 @@ def test_nvcc_is_asked_as_well(body: str, before: str, words: tuple[str, ...]) -
     ["int a##b;", "__LI\\\nNE__", "??=", "%:%:", "x = '\\u005f'", "CubDebug(e)", "_CCCL_ASSERT(a, b)"],
 )
 def test_the_filter_lets_through_what_could_make_a_word(text: str) -> None:
-    assert may_tell([text])
+    assert may_probe([text])
 
 
 def test_the_filter_keeps_back_what_could_not() -> None:
     kernel = code_of(_source(SCALE, "#include <cuda_fp16.h>\n#define TILE 4\n#pragma unroll 2"))
-    assert not may_tell([kernel, "-DN=3", "CUB_NS __syncthreads __launch_bounds__ __builtin_assume"])
+    assert not may_probe([kernel, "-DN=3", "CUB_NS __syncthreads __launch_bounds__ __builtin_assume"])
 
 
 def test_included_files_are_named() -> None:
@@ -237,12 +237,12 @@ def test_included_files_are_named() -> None:
 
 
 def test_where_only_all_words_together_count_all_are_told() -> None:
-    def look(place: Place) -> "object":
-        return lambda: Seen("other" if len(place.words) > 1 else "same")
+    def look(place: CompileSite) -> "object":
+        return lambda: SitePtx("other" if len(place.words) > 1 else "same")
 
-    assert told("same", look) == WORDS  # type: ignore[arg-type]
-    assert told("same", lambda _: lambda: Seen("same")) == ()
-    assert told(None, lambda _: lambda: Seen(None)) == WORDS
+    assert effective_probes("same", look) == PROBES  # type: ignore[arg-type]
+    assert effective_probes("same", lambda _: lambda: SitePtx("same")) == ()
+    assert effective_probes(None, lambda _: lambda: SitePtx(None)) == PROBES
 
 
 def test_of_an_assertion_only_its_place_is_left_out() -> None:
@@ -254,16 +254,16 @@ def test_of_an_assertion_only_its_place_is_left_out() -> None:
         "\t} // callseq 0\n}\n"
     )
     text = ".global .align 1 .b8 $str[2] = {65};\n"
-    place = Place()
+    place = CompileSite()
 
     def made(line: str, name: str, more: str = "") -> str:
         ptx = text.replace("65", name) + call.replace("LINE", line)
-        return of_no_place(ptx.replace("\n}\n", f"\n{more}}}\n"), place)
+        return without_site(ptx.replace("\n}\n", f"\n{more}}}\n"), place)
 
     assert made("3", "65") == made("12", "66")
     for more in ("\tld.global.u8 \t%r1, [$str];\n", "\tld.u8 \t%r1, [%rd2];\n", "\tld.u8 \t%r1, [%rd1];\n"):
         assert made("3", "65", more) != made("3", "66", more)
     other = call.replace("\tcall.uni", "\tld.param.b32 \t%r1, [param2+0];\n\tcall.uni")
-    assert of_no_place(text + other.replace("LINE", "3"), place) != of_no_place(
+    assert without_site(text + other.replace("LINE", "3"), place) != without_site(
         text + other.replace("LINE", "4"), place
     )

@@ -31,7 +31,7 @@ class _Segment(ctypes.Structure):
     ]
 
 
-class _Library(ctypes.Structure):
+class _LoadedLibrary(ctypes.Structure):
     _fields_ = [
         ("base", ctypes.c_uint64),
         ("name", ctypes.c_char_p),
@@ -48,7 +48,7 @@ class _Relocation(ctypes.Structure):
     _fields_ = [("offset", ctypes.c_uint64), ("info", ctypes.c_uint64), ("addend", ctypes.c_int64)]
 
 
-_Visit = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Library), ctypes.c_size_t, ctypes.c_void_p)
+_Visit = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_LoadedLibrary), ctypes.c_size_t, ctypes.c_void_p)
 
 
 def redirect(part: str, function: str, to: Any) -> int:

@@ -4,15 +4,15 @@ import re
 
 import pytest
 
-from warpsmith.backends.telling.words import (
-    ASKING,
-    WORDS,
-    Guard,
+from warpsmith.backends.probes.preprocessor_probes import (
+    FILE_PROBES,
+    PROBES,
     Preprocessed,
+    ProbeGuard,
+    effective_probes,
     guard,
     header_in,
     source_in,
-    told,
 )
 
 HEADER = "typedef int header;\n"
@@ -46,7 +46,7 @@ def telling(source: str) -> tuple[str, ...]:
     second = preprocessed(by.before(source))
     plain = source_in(preprocessed(source).text or "", HEADER.rstrip())
     assert plain is not None
-    return told(plain, by, second, lambda other: preprocessed(other.before(source)))
+    return effective_probes(plain, by, second, lambda other: preprocessed(other.before(source)))
 
 
 @pytest.mark.parametrize(
@@ -73,23 +73,28 @@ def test_numbers_that_matter_only_together_are_told() -> None:
     """A condition that holds while one of two numbers is what it is."""
     plain = "int x;"
 
-    def again(other: Guard) -> Preprocessed:
+    def again(other: ProbeGuard) -> Preprocessed:
         text = other.before("int x;" if {"__LINE__", "__COUNTER__"} - {*other.words} else "int y;")
         return preprocessed(text)
 
-    assert set(told(plain, guard(), Preprocessed(None), again)) > {"__LINE__", "__COUNTER__"}
+    assert set(effective_probes(plain, guard(), Preprocessed(None), again)) > {"__LINE__", "__COUNTER__"}
 
 
 def test_blank_lines_tell_nothing() -> None:
     by = guard()
     second = preprocessed(by.before("\n\n  int x;\n\nint y;"))
-    assert told("int x;\nint y;\n", by, second, lambda _: Preprocessed(None)) == ()
+    assert effective_probes("int x;\nint y;\n", by, second, lambda _: Preprocessed(None)) == ()
 
 
 def test_where_nothing_is_known_every_word_counts() -> None:
-    assert set(told("int x;", guard(), Preprocessed(None), lambda _: Preprocessed(None))) == set(WORDS)
+    assert set(effective_probes("int x;", guard(), Preprocessed(None), lambda _: Preprocessed(None))) == set(
+        PROBES
+    )
     other = preprocessed(guard().before("int y;"))
-    assert told("int x;", guard(), other, lambda other: preprocessed(other.before("int x;"))) == WORDS
+    assert (
+        effective_probes("int x;", guard(), other, lambda other: preprocessed(other.before("int x;")))
+        == PROBES
+    )
 
 
 def test_no_source_foresees_a_value() -> None:
@@ -111,9 +116,9 @@ def test_the_header_is_what_stands_before_the_guard() -> None:
 
 
 def test_words_of_conditions_are_known_by_their_place() -> None:
-    by = Guard(("__LINE__", *ASKING), "salt")
+    by = ProbeGuard(("__LINE__", *FILE_PROBES), "salt")
     log = "error: kernel.cl:1:5 <Spelling=warpsmith_words:2:35>: invalid token"
-    assert by.in_log(log) == (ASKING[0],)
+    assert by.in_log(log) == (FILE_PROBES[0],)
     assert by.in_log("error: kernel.cl:2:5: invalid token") == ()
 
 
