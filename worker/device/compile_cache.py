@@ -183,4 +183,3 @@ def artifact_key(kernel: ConfiguredKernel, device: DeviceInfo) -> str | None:
     ]
     text = json.dumps(made_from, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
-

@@ -167,7 +167,6 @@ def _say(words: str) -> None:
     echo(f"  {words}", err=True)
 
 
-
 def _refuse(paths: Sequence[Path]) -> None:
     """Refuse what no kernel can be read from, each with its reason."""
     for path in paths:
