@@ -17,8 +17,8 @@ EXTENSIONS = (
     "warpsmith.extensions.clients.extension:EXTENSION",
     "warpsmith.extensions.scaffold.extension:EXTENSION",
     "warpsmith.extensions.rules.extension:EXTENSION",
-    "warpsmith.extensions.triton.extension:EXTENSION",
     "warpsmith.extensions.hip.extension:EXTENSION",
+    "warpsmith.extensions.triton.extension:EXTENSION",
     "warpsmith.extensions.importers.extension:EXTENSION",
     "warpsmith.extensions.exports.extension:EXTENSION",
 )
@@ -31,14 +31,6 @@ class Kind(StrEnum):
 
     LANGUAGE = "language"
     """`warpsmith.domain.language.Language`, by name."""
-    BACK_END = "back end"
-    """Module as `warpsmith.backends.base.BackendModule`, by language; without an object in its name."""
-    COMPILE_REPLY = "compile reply"
-    """`(Compiled, ConfiguredKernel) -> Compiled | Rejected`, by language: reads facts from a binary."""
-    COMPILER_VERSION = "compiler version"
-    """`() -> str`, by language: version of a compiler that is a Python package; empty without it."""
-    TOOLKIT = "toolkit"
-    """`() -> tuple[Path, ...]`: folders of a toolkit that children may read."""
     RULE = "rule"
     """Class as `warpsmith.extensions.rules.analysis.draft.Rule`, by name, in the order of composition."""
     LAST_RULE = "last rule"

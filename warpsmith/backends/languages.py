@@ -1,12 +1,12 @@
 """CUDA C++, OpenCL C and recorded timings as languages of kernels."""
 
-from warpsmith.domain.language import Language, imported, register
+from warpsmith.domain.language import Language, imported
 
 CUDA_NAMES = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 CUDA_ENVIRONMENT = {"CUDA_CACHE_DISABLE": "1", "CUDA_MODULE_LOADING": "EAGER"}
 _CHECKS = "warpsmith.domain.kernels.dialect_checks"
 
-register(
+LANGUAGES = (
     Language(
         name="cuda",
         devices=("cuda",),
@@ -40,9 +40,7 @@ register(
         has_nvidia_tools=True,
         compiles_anywhere=True,
         problem=imported(_CHECKS, "cuda_problem"),
-    )
-)
-register(
+    ),
     Language(
         name="opencl",
         devices=("opencl",),
@@ -80,6 +78,6 @@ register(
         finishes_at_launch=True,
         lists_root=True,
         problem=imported(_CHECKS, "opencl_problem"),
-    )
+    ),
+    Language(name="replay", devices=("replay",), is_recorded=True),
 )
-register(Language(name="replay", devices=("replay",), is_recorded=True))

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import cast
 
 from warpsmith.backends.base import BackendModule
-from warpsmith.domain.device import Backend
+from warpsmith.domain.device import Backend, written_backends
 from warpsmith.errors import Unavailable
 
 
@@ -15,5 +15,6 @@ def backend_module(backend: Backend) -> BackendModule:
         Unavailable: no module for it exists.
     """
     if not (module := backend.language.module):
-        raise Unavailable(f"back end {backend.value} is not supported yet; use cuda, opencl, hip or triton")
+        *names, last = (known.value for known in written_backends())
+        raise Unavailable(f"back end {backend.value} compiles nothing; use {', '.join(names)} or {last}")
     return cast(BackendModule, import_module(module))

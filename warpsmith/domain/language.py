@@ -7,12 +7,10 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-LANGUAGE_MODULES = [
-    "warpsmith.backends.languages",
-    "warpsmith.extensions.hip.language",
-    "warpsmith.extensions.triton.language",
-]
-"""Modules that call `register`; imported when a language is first asked for."""
+from warpsmith.registry import Kind, load_all
+
+OWN_LANGUAGES = "warpsmith.backends.languages"
+"""Module with the languages that no extension provides, as `LANGUAGES`."""
 
 Hook = Callable[..., Any]
 
@@ -120,6 +118,10 @@ class Language:
     """(kernel) -> what the language forbids in it, with its field; empty if all is well."""
     signature_findings: Hook | None = None
     """(job) -> findings about a source that is no C."""
+    compile_reply: Hook = _first
+    """(compilation, configured kernel) -> the compilation with facts read from its binary, or a rejection."""
+    toolkit_folders: Hook = tuple
+    """() -> folders of a toolkit that children may read."""
     compiler_version: Hook = _no_text
     """() -> version of a compiler that is a module of Python; empty for other compilers."""
     lacking: Hook = _no_text
@@ -136,26 +138,19 @@ class Language:
         return any(languages()[name].has_nvidia_tools for name in self.devices)
 
 
-_REGISTERED: dict[str, Language] = {}
-
-
-def register(language: Language) -> None:
-    """Add a language.
-
-    Raises:
-        ValueError: one of that name is registered.
-    """
-    if language.name in _REGISTERED:
-        raise ValueError(f"language {language.name} is registered twice")
-    _REGISTERED[language.name] = language
-
-
 @cache
 def languages() -> Mapping[str, Language]:
-    """All languages by name, in the order of their registration."""
-    for module in LANGUAGE_MODULES:
-        import_module(module)
-    return MappingProxyType(_REGISTERED)
+    """All languages by name: those of ring 1, then those of extensions.
+
+    Raises:
+        ValueError: two have one name.
+    """
+    own: tuple[Language, ...] = import_module(OWN_LANGUAGES).LANGUAGES
+    every = (*own, *load_all(Kind.LANGUAGE))
+    found = {language.name: language for language in every}
+    if len(found) < len(every):
+        raise ValueError(f"two languages have one name: {[language.name for language in every]}")
+    return MappingProxyType(found)
 
 
 def language_named(name: object) -> Language | None:

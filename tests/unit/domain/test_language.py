@@ -8,7 +8,8 @@ from pydantic import TypeAdapter, ValidationError
 from warpsmith.domain import language
 from warpsmith.domain.device import Backend, written_backends
 from warpsmith.domain.kernels.kernel import Kernel
-from warpsmith.domain.language import Language, languages, register
+from warpsmith.domain.language import Language, languages
+from warpsmith.registry import load_all
 
 KERNEL = {
     "source": "kernel f",
@@ -18,18 +19,18 @@ KERNEL = {
 }
 
 
+MADE = Language(
+    name="slang",
+    devices=("cuda",),
+    problem=lambda kernel: "options: it has none" if kernel.options else "",
+)
+
+
 @pytest.fixture
 def further(monkeypatch: pytest.MonkeyPatch) -> Iterator[Language]:
-    languages()
-    monkeypatch.setattr(language, "_REGISTERED", {**language._REGISTERED})
+    monkeypatch.setattr(language, "load_all", lambda kind: (*load_all(kind), MADE))
     languages.cache_clear()
-    made = Language(
-        name="slang",
-        devices=("cuda",),
-        problem=lambda kernel: "options: it has none" if kernel.options else "",
-    )
-    register(made)
-    yield made
+    yield MADE
     languages.cache_clear()
 
 
@@ -52,9 +53,14 @@ def test_a_registered_language_checks_its_kernels(further: Language) -> None:
         Kernel.model_validate({**KERNEL, "backend": further.name, "options": ["-O3"]})
 
 
-def test_a_name_is_registered_once(further: Language) -> None:
-    with pytest.raises(ValueError, match="registered twice"):
-        register(further)
+def test_a_name_is_registered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language, "load_all", lambda kind: (MADE, MADE))
+    languages.cache_clear()
+    try:
+        with pytest.raises(ValueError, match="two languages have one name"):
+            languages()
+    finally:
+        languages.cache_clear()
 
 
 def test_a_name_of_no_language_is_refused() -> None:

@@ -4,15 +4,7 @@ from warpsmith.registry import Extension, Kind
 
 EXTENSION = Extension(
     {
-        Kind.BACK_END: {
-            "triton": "warpsmith.extensions.triton.backend.backend",
-        },
-        Kind.COMPILE_REPLY: {
-            "triton": "warpsmith.extensions.triton.compile_reply:by_its_binary",
-        },
-        Kind.COMPILER_VERSION: {
-            "triton": "warpsmith.extensions.triton.backend.version:triton_version",
-        },
+        Kind.LANGUAGE: {"triton": "warpsmith.extensions.triton.language:TRITON"},
         Kind.SCAFFOLD: {
             "triton": "warpsmith.extensions.triton.scaffold",
         },

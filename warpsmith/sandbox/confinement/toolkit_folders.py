@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from warpsmith.registry import Kind, load_all
+from warpsmith.domain.language import languages
 
 
 def toolkit_folders() -> tuple[Path, ...]:
-    """Folders of the toolkits of every registered language, as far as they exist."""
-    return tuple(folder for folders in load_all(Kind.TOOLKIT) for folder in folders())
+    """Folders of the toolkits of every language, as far as they exist."""
+    return tuple(folder for language in languages().values() for folder in language.toolkit_folders())

@@ -25,7 +25,6 @@ from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import ChildDied
 from warpsmith.processes.cores import usable_cores
 from warpsmith.processes.stop_children import mark, require_wanted
-from warpsmith.registry import Kind, load
 from warpsmith.sandbox.hosts.compile_deadlines import Patience
 from warpsmith.sandbox.hosts.compile_ways import Ways
 from warpsmith.sandbox.transport.frames import Received
@@ -139,7 +138,7 @@ class CompilePool:
         try:
             result = _parse(reply, blobs, child.private)
             if kernel.specialisation is not None and isinstance(result, Compiled):
-                result = load(Kind.COMPILE_REPLY, kernel.kernel.backend.value)(result, kernel)
+                result = kernel.kernel.backend.language.compile_reply(result, kernel)
         except (ValidationError, LookupError, TypeError, ValueError, RecursionError, MemoryError) as exc:
             child.kill()
             return _rejected("the compile child sent something that is not a reply", type(exc).__name__)
