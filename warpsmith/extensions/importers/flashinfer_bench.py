@@ -179,10 +179,15 @@ def _argument(bench: Bench, name: str, tensor: _DefinitionTensor) -> KnownArgume
     dtype = tensor.dtype if tensor.dtype in set(Dtype) else ""
     role = "output" if name in bench.definition.outputs else "input"
     if tensor.shape is None:
-        values = {w.inputs[name].value for w in bench.workloads if name in w.inputs}
+        values = _values(bench, name)
         value = values.pop() if len(values) == 1 else None
         return KnownArgument(dtype, value="" if value is None else str(value))
     return KnownArgument(dtype, tuple(tensor.shape) or ("1",), role=role)
+
+
+def _values(bench: Bench, name: str) -> set[int | float | bool | None]:
+    """The values that the workloads give an input."""
+    return {w.inputs[name].value for w in bench.workloads if name in w.inputs}
 
 
 def _workloads(bench: Bench) -> tuple[dict[str, int], ...]:
@@ -206,14 +211,16 @@ def _remarks(bench: Bench) -> Iterable[str]:
     if stored:
         names = ", ".join(sorted(stored))
         yield f"Values of {names} are files of the data set; here they are drawn at random."
-    several = [
-        n
-        for n, t in definition.inputs.items()
-        if t.shape is None and len({w.inputs[n].value for w in bench.workloads if n in w.inputs}) > 1
-    ]
+    scalars = [n for n, t in definition.inputs.items() if t.shape is None]
+    several = [n for n in scalars if len(_values(bench, n)) > 1]
     if several:
         names = ", ".join(several)
         yield f"TODO: the workloads give several values of {names}; a job has one for all workloads."
+    yield from _of_definition(definition)
+
+
+def _of_definition(definition: OperatorDefinition) -> Iterable[str]:
+    """Remarks on conditions and reference of a definition."""
     for constraint in definition.constraints:
         yield f"Sizes of {definition.name} meet: {constraint}"
     yield f"The reference of {definition.name} is PyTorch; `reference` of a job is the same in NumPy:"

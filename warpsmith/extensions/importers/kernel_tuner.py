@@ -156,25 +156,20 @@ class _TunerCall:
         self.remarks: list[str] = []
 
     def known(self, entry: str, backend: Backend) -> KnownJob:
-        names = self.given.get("block_size_names") or list(_BLOCK_NAMES)
-        names = [str(n) for n in names] if isinstance(names, list | tuple) else list(_BLOCK_NAMES)
+        names = [str(n) for n in self._listed("block_size_names")] or list(_BLOCK_NAMES)
         block = tuple(
             name if name in self.space else default
             for name, default in zip((*names, *_BLOCK_NAMES[len(names) :]), _BLOCK_DEFAULTS, strict=False)
         )
         grid = self._grid(names)
-        arguments = self.given.get("arguments")
-        positions = [self._argument(a) for a in arguments] if isinstance(arguments, list | tuple) else []
+        positions = [self._argument(a) for a in self._listed("arguments")]
         constants = self.given.get("cmem_args")
         symbols = constants.items() if isinstance(constants, dict) else ()
         constraints = tuple(self._constraints())
         options = self._options(backend)
         shared = self._shared()
-        used = " ".join(
-            [*grid, *block, *constraints, shared, *(t for p in positions for t in (*p.shape, p.value))]
-        )
-        dimensions = {n: v for n, v in self.sizes.items() if re.search(rf"\b{n}\b", used)}
-        dimensions = {n: v for n, v in dimensions.items() if n not in self.space}
+        said = (t for p in positions for t in (*p.shape, p.value))
+        dimensions = self._dimensions(" ".join([*grid, *block, *constraints, shared, *said]))
         return KnownJob(
             origin=self.origin,
             entry=entry,
@@ -190,6 +185,16 @@ class _TunerCall:
             options=options,
             remarks=tuple(self.remarks),
         )
+
+    def _listed(self, name: str) -> Sequence[Any]:
+        """The values of an argument that is a list; none for others."""
+        given = self.given.get(name)
+        return given if isinstance(given, list | tuple) else ()
+
+    def _dimensions(self, used: str) -> dict[str, int]:
+        """The sizes that the words of a job name, without those of the space."""
+        sizes = {n: v for n, v in self.sizes.items() if n not in self.space}
+        return {n: v for n, v in sizes.items() if re.search(rf"\b{n}\b", used)}
 
     def _left_out(self, what: str) -> None:
         self.remarks.append(f"Not taken over from {self.origin}: {what}.")
@@ -253,8 +258,7 @@ class _TunerCall:
 
     def _options(self, backend: Backend) -> tuple[str, ...]:
         """The options, and macros that Kernel Tuner defines for every kernel."""
-        options = self.given.get("compiler_options") or []
-        texts = [o for o in options if isinstance(o, str)] if isinstance(options, list | tuple) else []
+        texts = [o for o in self._listed("compiler_options") if isinstance(o, str)]
         refused = refused_options(backend, texts)
         for option in refused:
             self._left_out(f"the compiler option {option!r}")

@@ -233,6 +233,10 @@ class Script(Evaluator):
         """The items of a value behind `**`; none of one that is no mapping."""
         return value if isinstance(value, dict) else {}
 
+    def is_method(self, name: str) -> bool:
+        """True for every name: a call that is looked for may stand before it."""
+        return True
+
     def function(self, node: ast.Call, owner: Any, arguments: Sequence[Any], keywords: Names) -> Any:
         """The value of a function of Python or NumPy; a call that is looked for is kept."""
         name = called_name(node)

@@ -42,6 +42,8 @@ def function_value(name: str, owner: Any, arguments: Sequence[Any], keywords: Ma
     first = arguments[0] if arguments else UNKNOWN
     if name in DTYPES:
         return _number(name, first)
+    if name == "open" and isinstance(first, str):
+        return FileText(first)
     if (
         isinstance(owner, Array | FileText | list | dict)
         and (made := _member(name, owner, first)) is not None
@@ -59,7 +61,7 @@ def _number(dtype: str, given: Any) -> Number:
 
 
 def _container(name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    """A list, tuple, mapping or file; None for other functions."""
+    """A list, tuple or mapping; None for other functions."""
     first = arguments[0] if arguments else UNKNOWN
     match name:
         case "OrderedDict" | "dict":
@@ -73,8 +75,6 @@ def _container(name: str, arguments: Sequence[Any], keywords: Mapping[str, Any])
             return tuple(first)
         case "map" if len(arguments) == 2 and _dtype(first) and isinstance(arguments[1], list | tuple):
             return [_number(first, value) for value in arguments[1]]
-        case "open" if isinstance(first, str):
-            return FileText(first)
     return None
 
 

@@ -11,7 +11,7 @@ from warpsmith.backends.binaries.cubin import read_cubin
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.templates.outcome import Rejected, Stage
 from warpsmith.domain.templates.template import ConfiguredKernel
-from warpsmith.domain.templates.variant_binaries import split
+from warpsmith.domain.templates.variant_binaries import Variant, split
 from warpsmith.extensions.triton.backend.module import kernel_module
 
 WARP = 32
@@ -45,14 +45,9 @@ def by_its_binary(result: Compiled, kernel: ConfiguredKernel) -> Compiled | Reje
         variant.key != asked.key
         or contents.entries != (variant.entry,)
         or variant.passes != passed
-        or not 0 <= variant.trailing <= MOST_TRAILING
         or len(sizes) != len(passed) + variant.trailing
         or max(sizes, default=0) > MOST_PARAMETER_BYTES
-        or variant.threads not in range(WARP, MOST_THREADS + 1, WARP)
-        or not 1 <= variant.blocks <= MOST_CLUSTER
-        or not 0 <= variant.shared_bytes <= MOST_BYTES
-        or not 0 <= variant.scratch_bytes <= MOST_BYTES
-        or (variant.scratch_bytes and not variant.trailing)
+        or not _within_limits(variant)
         or result.then_entries
     ):
         raise ValueError("not what was asked for")
@@ -60,6 +55,18 @@ def by_its_binary(result: Compiled, kernel: ConfiguredKernel) -> Compiled | Reje
         reason = f"has tensor descriptors and {word}, by which launches could keep something in their memory"
         return Rejected(stage=Stage.COMPILE, reason=reason, facts=result.facts)
     return replace(result, globals=contents.writable_globals, unnamed=(), telling=(), may_tell=False, way="")
+
+
+def _within_limits(variant: Variant) -> bool:
+    """True if the launch and the memory of a variant are such as a device can have."""
+    return (
+        0 <= variant.trailing <= MOST_TRAILING
+        and variant.threads in range(WARP, MOST_THREADS + 1, WARP)
+        and 1 <= variant.blocks <= MOST_CLUSTER
+        and 0 <= variant.shared_bytes <= MOST_BYTES
+        and 0 <= variant.scratch_bytes <= MOST_BYTES
+        and not (variant.scratch_bytes and not variant.trailing)
+    )
 
 
 def _assembly(kernel: ConfiguredKernel) -> str:

@@ -32,18 +32,19 @@ def triton_findings(job: Job) -> Iterator[Finding]:
         words = f"no @triton.jit function {job.kernel.entry!r} in the source; found {names}"
         yield Finding("kernel.entry", words)
         return
-    yield from _names(job, function)
+    for found in (_argument_names, _value_names, _missing_names):
+        yield from found(job, function)
     yield from _values(job)
 
 
-def _names(job: Job, function: TritonFunction) -> Iterator[Finding]:
+def _argument_names(job: Job, function: TritonFunction) -> Iterator[Finding]:
+    """Arguments of the job that are no arguments of the function, or in another order."""
     every = [p.name for p in function.parameters]
     constexprs = {p.name for p in function.parameters if p.is_constexpr}
-    shown = ", ".join(every)
     given = [a.name for a in job.kernel.arguments]
     for n, name in enumerate(given):
         if name not in every:
-            words = f"{function.name} has no parameter {name}; it has {shown}"
+            words = f"{function.name} has no parameter {name}; it has {', '.join(every)}"
             yield Finding(f"kernel.arguments.{n}.name", words)
         elif name in constexprs:
             words = f"{name} is a tl.constexpr; list it under kernel.constexprs, or under parameters"
@@ -52,22 +53,30 @@ def _names(job: Job, function: TritonFunction) -> Iterator[Finding]:
     if order != [name for name in given if name in every]:
         words = f"not in the order of {function.name}, which is {', '.join(order)}"
         yield Finding("kernel.arguments", words)
-    tuned, options = [p.name for p in job.parameters], ", ".join(LAUNCH_OPTIONS)
-    for n, name in enumerate(tuned):
-        if name not in every and name not in LAUNCH_OPTIONS:
-            words = f"{name} is no parameter of {function.name}, and no launch option ({options})"
-            yield Finding(f"parameters.{n}.name", words)
+
+
+def _value_names(job: Job, function: TritonFunction) -> Iterator[Finding]:
+    """Parameters and constexprs of the job that are none of the function, and no launch options."""
+    constexprs = {p.name: p.is_constexpr for p in function.parameters}
+    places = {f"parameters.{n}.name": p.name for n, p in enumerate(job.parameters)}
+    unknown = f"is no parameter of {function.name}, and no launch option ({', '.join(LAUNCH_OPTIONS)})"
+    for field, name in places.items():
+        if name not in constexprs and name not in LAUNCH_OPTIONS:
+            yield Finding(field, f"{name} {unknown}")
         elif name in job.kernel.constexprs:
             yield Finding(f"kernel.constexprs.{name}", "it is one of the parameters as well; list it once")
-        elif name in every and name not in constexprs:
-            yield Finding(f"parameters.{n}.name", f"{name} is no tl.constexpr of {function.name}")
+        elif not constexprs.get(name, True):
+            yield Finding(field, f"{name} is no tl.constexpr of {function.name}")
     for name in job.kernel.constexprs:
-        if name not in every and name not in LAUNCH_OPTIONS:
-            words = f"{name} is no parameter of {function.name}, and no launch option ({options})"
-            yield Finding(f"kernel.constexprs.{name}", words)
-    known = {*given, *tuned, *job.kernel.constexprs}
+        if name not in constexprs and name not in LAUNCH_OPTIONS:
+            yield Finding(f"kernel.constexprs.{name}", f"{name} {unknown}")
+
+
+def _missing_names(job: Job, function: TritonFunction) -> Iterator[Finding]:
+    """Parameters of the function to which the job gives no value."""
+    listed = {a.name for a in job.kernel.arguments} | {p.name for p in job.parameters}
     for parameter in function.parameters:
-        if parameter.name not in known and parameter.default is None:
+        if parameter.name not in listed | job.kernel.constexprs.keys() and parameter.default is None:
             field = "kernel.constexprs" if parameter.is_constexpr else "kernel.arguments"
             also = ", or under parameters" * parameter.is_constexpr
             words = f"{parameter.name} of {function.name} has no value; list it here{also}"

@@ -229,7 +229,10 @@ class Evaluator:
             keywords |= self.mapping(given) if keyword.arg is None else {keyword.arg: given}
         if isinstance(node.func, ast.Name) and name in self.functions:
             return self.called(self.functions[name], arguments, keywords, scope)
-        return self.function(node, self._owner(node.func, scope), arguments, keywords)
+        owner = None
+        if isinstance(node.func, ast.Attribute) and self.is_method(name):
+            owner = self.value(node.func.value, scope)
+        return self.function(node, owner, arguments, keywords)
 
     # Parts that texts of a kind may read in another way
 
@@ -244,6 +247,10 @@ class Evaluator:
     def mapping(self, value: Any) -> Mapping[Any, Any]:
         """The items of a value behind `**`."""
         return dict(value)
+
+    def is_method(self, name: str) -> bool:
+        """True if the value before the name of a function matters for its result."""
+        return name in _METHODS
 
     def outer(self, scope: Names) -> Names:
         """The names that a function of the text sees beside its parameters, from those of its caller."""
@@ -420,13 +427,6 @@ class Evaluator:
                     yield from self._bound(part, item)
             case _:
                 self.unread(target, {})
-
-    def _owner(self, function: ast.expr, scope: Names) -> Any:
-        """The value before a function's name; None if it is a module or is not evaluated."""
-        try:
-            return self.value(function.value, scope) if isinstance(function, ast.Attribute) else None
-        except NotLiteral:
-            return None
 
     def _oversized(self, op: ast.operator, left: Any, right: Any) -> str:
         """The reason for which an operation is not even tried; empty if there is none."""

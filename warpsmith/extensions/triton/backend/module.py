@@ -23,6 +23,8 @@ _CONSTANT_NODES = (
     *(ast.IfExp, ast.Name, ast.Attribute, ast.Call, ast.Load, ast.Subscript, ast.keyword),
     *(ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
 )
+_GROWING = (ast.Pow, ast.LShift, ast.Mult, ast.Mod)
+"""Operators whose result may be much larger than its operands."""
 _LINES = re.compile(r"\r\n|\r|\n")
 """Ends of lines as Python counts them; others, such as form feeds, end none."""
 
@@ -140,16 +142,13 @@ def _of_module(root: str, names: list[ast.alias]) -> str:
 def _function(node: ast.FunctionDef, jit: frozenset[str]) -> _NamedStatement:
     if jit_decorator(node, jit) is None and not any(_stays(d) for d in node.decorator_list):
         return _NamedStatement(node, frozenset(), "is no @triton.jit function")
-    heads = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
-    heads += [a.annotation for a in _arguments(node.args) if a.annotation is not None]
+    heads = _heads(node)
     for head in heads:
         if not _is_constant(head):
             words = f"has {ast.unparse(head)!r}, which is no constant, in its head"
             return _NamedStatement(node, frozenset(), words)
-    own = {a.arg for a in _arguments(node.args)}
-    own |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     outside = [*heads, *(d for d in node.decorator_list if _stays(d))]
-    needs = {n for part in node.body for n in _loaded(part)} - own
+    needs = {n for part in node.body for n in _loaded(part)} - _own_names(node)
     decorator = jit_decorator(node, jit)
     if decorator is not None:
         outside.append(decorator.func if isinstance(decorator, ast.Call) else decorator)
@@ -172,11 +171,15 @@ def _is_constant(node: ast.AST) -> bool:
             return False
         if isinstance(part, ast.Attribute) and (not dotted(part) or "__" in part.attr):
             return False
-        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Pow | ast.LShift | ast.Mult | ast.Mod):
-            sides = [s.value for s in (part.left, part.right) if isinstance(s, ast.Constant)]
-            if any(isinstance(s, str | bytes) or (isinstance(s, int) and abs(s) > 1 << 40) for s in sides):
-                return False
+        if isinstance(part, ast.BinOp) and isinstance(part.op, _GROWING) and _is_huge(part):
+            return False
     return True
+
+
+def _is_huge(node: ast.BinOp) -> bool:
+    """True if a side is a text or a number with which an operation may take too much memory."""
+    values = [s.value for s in (node.left, node.right) if isinstance(s, ast.Constant)]
+    return any(isinstance(v, str | bytes) or (isinstance(v, int) and abs(v) > 1 << 40) for v in values)
 
 
 def _meaning(name: str, node: ast.stmt) -> str:
@@ -195,10 +198,7 @@ def _require_known_calls(file: _KernelFile, node: ast.stmt) -> None:
     Raises:
         NotSelfContained: the message names the line.
     """
-    parts: list[ast.AST] = [node]
-    if isinstance(node, ast.FunctionDef):
-        parts = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
-        parts += [a.annotation for a in _arguments(node.args) if a.annotation is not None]
+    parts = _heads(node) if isinstance(node, ast.FunctionDef) else [node]
     for call in (c for part in parts for c in ast.walk(part) if isinstance(c, ast.Call)):
         root, dot, rest = dotted(call.func).partition(".")
         for meaning in file.meanings.get(root, {root}):
@@ -207,6 +207,18 @@ def _require_known_calls(file: _KernelFile, node: ast.stmt) -> None:
                 raise NotSelfContained(
                     f"line {node.lineno}: {root} stands for something else than a type; write the value"
                 )
+
+
+def _own_names(node: ast.FunctionDef) -> set[str]:
+    """Names of a function's parameters and locals."""
+    stored = (n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return {a.arg for a in _arguments(node.args)} | {n.id for n in stored}
+
+
+def _heads(node: ast.FunctionDef) -> list[ast.AST]:
+    """Defaults and annotations of a function's parameters."""
+    heads: list[ast.AST] = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+    return heads + [a.annotation for a in _arguments(node.args) if a.annotation is not None]
 
 
 def _arguments(arguments: ast.arguments) -> list[ast.arg]:

@@ -120,23 +120,28 @@ def _space(
             problems.append(
                 f"line {configs[0].line}: {name} of the configurations is no tl.constexpr parameter"
             )
-            continue
-        values = _distinct(v for v in column if _may_be_searched(v))
-        if not values:
-            if name in names:
-                fixed[name] = column[0]
-            continue
-        if len(values) < len(_distinct(column)):
-            odd = next(v for v in column if not _may_be_searched(v))
-            problems.append(
-                f"line {configs[0].line}: {name} is {odd!r} in some configurations, left out here"
-            )
-        default = column[0] if _may_be_searched(column[0]) else values[0]
-        if len(values) > _MOST_VALUES:
-            problems.append(f"{name} has {len(values)} values; the first {_MOST_VALUES} are listed")
-            values = [default, *(v for v in values if v != default)][:_MOST_VALUES]
-        tunables.append(TunedParameter(name, tuple(_ordered(values)), default))
+        elif any(map(_may_be_searched, column)):
+            tunables.append(_tunable(name, column, configs[0].line, problems))
+        elif name in names:
+            fixed[name] = column[0]
     return tunables, fixed
+
+
+def _tunable(name: str, column: list[Any], line: int, problems: list[str]) -> TunedParameter:
+    """A parameter with the values of all configurations that a space can have.
+
+    Args:
+        line: that of the first configuration, for messages.
+    """
+    values = _distinct(v for v in column if _may_be_searched(v))
+    if len(values) < len(_distinct(column)):
+        odd = next(v for v in column if not _may_be_searched(v))
+        problems.append(f"line {line}: {name} is {odd!r} in some configurations, left out here")
+    default = column[0] if _may_be_searched(column[0]) else values[0]
+    if len(values) > _MOST_VALUES:
+        problems.append(f"{name} has {len(values)} values; the first {_MOST_VALUES} are listed")
+        values = [default, *(v for v in values if v != default)][:_MOST_VALUES]
+    return TunedParameter(name, tuple(_ordered(values)), default)
 
 
 def _may_be_searched(value: Any) -> bool:

@@ -159,37 +159,47 @@ class ConstexprReader:
         given, text = self.launch.given.get(name), self.launch.texts[name]
         constant = self.dimensions.constant(given)
         if constant is not None:
-            if not isinstance(constant.value, str) or is_plain_text(constant.value):
-                self._keep(name, constant)
-                return FixedValue(name, literal_text(constant.value))
-            return None
-        if isinstance(given, ast.Name) and given.id in self.launch.scope.defaults:
-            return self._of_default(name, given.id)
-        if isinstance(given, ast.Name) and given.id.isidentifier() and not is_size(name):
-            return None  # a choice of whoever calls the host function
-        if isinstance(given, ast.expr):
-            tree = self.dimensions.tree_of_host(given)
-            found = expression_text(tree)
-            if tree is not None and found is not None:
-                self._keep(name, tree)
-                if isinstance(tree, ast.Tuple) or any(isinstance(n, ast.Tuple) for n in ast.walk(tree)):
-                    return None
-                return FixedValue(name, found, f"as line {self.launch.line} passes it")
-        if " is not None" in text or isinstance(given, HostTensor):
+            return self._of_constant(name, constant)
+        if isinstance(given, ast.Name):
+            if given.id in self.launch.scope.defaults:
+                return self._of_default(name, given.id)
+            if given.id.isidentifier() and not is_size(name):
+                return None  # a choice of whoever calls the host function
+        tree = self.dimensions.tree_of_host(given) if isinstance(given, ast.expr) else None
+        found = expression_text(tree)
+        if tree is not None and found is not None:
+            return self._of_tree(name, tree, found)
+        return self._of_presence(name, text, isinstance(given, HostTensor))
+
+    @staticmethod
+    def _of_presence(name: str, text: str, is_tensor: bool) -> FixedValue | None:
+        """A parameter that says if host code has a tensor; None for others."""
+        if " is not None" in text or is_tensor:
             return FixedValue(name, "true", f"the host passes {text}", True)
         if " is None" in text:
             return FixedValue(name, "false", f"the host passes {text}", True)
         return None
 
+    def _of_tree(self, name: str, tree: ast.expr, text: str) -> FixedValue | None:
+        """A parameter for which host code passes arithmetic; None if a part of it is a tuple."""
+        assert self.launch is not None
+        self._keep(name, tree)
+        if any(isinstance(n, ast.Tuple) for n in ast.walk(tree)):
+            return None
+        return FixedValue(name, text, f"as line {self.launch.line} passes it")
+
+    def _of_constant(self, name: str, constant: ast.Constant) -> FixedValue | None:
+        if isinstance(constant.value, str) and not is_plain_text(constant.value):
+            return None
+        self._keep(name, constant)
+        return FixedValue(name, literal_text(constant.value))
+
     def _of_default(self, name: str, host_name: str) -> FixedValue | None:
         assert self.launch is not None
         default = self.launch.scope.defaults[host_name]
-        if not isinstance(default, ast.Constant):
-            return None
-        if isinstance(default.value, str) and not is_plain_text(default.value):
-            return None
-        self._keep(name, default)
-        return FixedValue(name, literal_text(default.value), f"the default of {host_name} in host code", True)
+        found = self._of_constant(name, default) if isinstance(default, ast.Constant) else None
+        words = f"the default of {host_name} in host code"
+        return None if found is None else FixedValue(name, found.text, words, True)
 
     def _keep(self, name: str, tree: ast.expr) -> None:
         if not (isinstance(tree, ast.Constant) and not isinstance(tree.value, bool | int | float)):

@@ -142,20 +142,23 @@ class _Walk:
         self.scope.values[name] = found
 
     def _unpack(self, names: list[ast.expr], found: Value | None, is_sure: bool) -> None:
-        plain = [n.id if isinstance(n, ast.Name) else "" for n in names]
-        parts: list[ast.expr] = []
-        if isinstance(found, Extents) and names and isinstance(names[0], ast.Starred):
-            plain = plain[1:]
+        if names and isinstance(found, Extents) and isinstance(names[0], ast.Starred):
             names = names[1:]
-            last = [self.scope.part(found, n - len(names)) for n in range(len(names))]
-            parts = [part for part in last if part is not None]
+            parts = [self.scope.part(found, n - len(names)) for n in range(len(names))]
         elif isinstance(found, Extents) and not any(isinstance(n, ast.Starred) for n in names):
-            parts = self.scope.ranked(found, len(names))
-        if len(parts) != len(names):
+            parts = [*self.scope.ranked(found, len(names))]
+        else:
+            parts = []
+        known = [part for part in parts if part is not None]
+        plain = [n.id if isinstance(n, ast.Name) else "" for n in names]
+        if len(known) != len(names):
             for name in filter(None, plain):
                 self.scope.values.pop(name, None)
             return
-        for name, part in zip(plain, parts, strict=True):
+        self._bind_all(plain, known, is_sure)
+
+    def _bind_all(self, names: list[str], parts: list[ast.expr], is_sure: bool) -> None:
+        for name, part in zip(names, parts, strict=True):
             before = self.scope.values.get(name)
             if isinstance(before, ast.Name) and isinstance(part, ast.Name) and before.id != name:
                 self.scope.join(before, part)  # a name that two shapes give is one size

@@ -139,6 +139,13 @@ class HostNames:
                 return atom(MULTIPROCESSORS)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return self._chosen(test, body, orelse)
+            case ast.Call():
+                return self._size_call(node)
+        return None
+
+    def _size_call(self, node: ast.Call) -> ast.expr | None:
+        """The number that a method of a tensor, or `len` of one, gives; None for other calls."""
+        match node:
             case ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[axis]):
                 return self._extent(self.tensor(owner), _whole(axis))
             case ast.Call(func=ast.Attribute(value=owner, attr="stride"), args=[axis]):
@@ -148,8 +155,8 @@ class HostNames:
                 if tensor is None:
                     return None
                 return atom(f"{tensor.name}.numel()") if tensor.shape is None else product(tensor.shape)
-            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]):
-                tensor = self.tensor(node.args[0])
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Name() as only]):
+                tensor = self.tensor(only)
                 return None if tensor is None else self._extent(tensor, 0)
         return None
 
@@ -237,17 +244,17 @@ class HostNames:
         if name in _LIKE and node.args:
             base = self.tensor(node.args[0])
             return None if base is None else HostTensor(base.name, base.shape, dtype or base.dtype)
-        if name in _SAME and owner is not None:
-            base = self.tensor(owner)
-            return None if base is None else HostTensor(base.name, base.shape, base.dtype)
         if name in _MADE and node.args:
             return HostTensor("", self._sizes(node.args), dtype)
-        if name in _SHAPED and owner is not None:
-            base = self.tensor(owner)
-            return None if base is None else self._viewed(base, node.args)
-        if name in ("t", "transpose") and owner is not None:
-            return self._permuted(self.tensor(owner), [-1, -2])
-        return None
+        return None if owner is None else self._method(name, owner, node.args)
+
+    def _method(self, name: str, owner: ast.expr, args: Sequence[ast.expr]) -> HostTensor | None:
+        """The tensor that a method of another gives; None for other methods."""
+        if name not in (*_SAME, *_SHAPED, "t", "transpose") or (base := self.tensor(owner)) is None:
+            return None
+        if name in _SAME:
+            return HostTensor(base.name, base.shape, base.dtype)
+        return self._viewed(base, args) if name in _SHAPED else self._permuted(base, [-1, -2])
 
     def _sizes(self, args: Sequence[ast.expr]) -> list[ast.expr] | None:
         found = self.value(args[0])

@@ -157,37 +157,47 @@ class _Parts:
         name = parameter.name
         given = self.launch.given.get(name) if self.launch else None
         text = self.launch.texts.get(name, "") if self.launch else ""
-        comment = f"the host passes {text}" if text and given is None else ""
+        said = f"the host passes {text}" if text else ""
+        comment = said if given is None else ""
         floating = is_float(name) and name not in self.uses.counted
         constant = self._dims.constant(given)
         if constant is not None and isinstance(constant.value, bool | int | float):
-            self._dims.scalars[name] = constant
-            kind = "float32" if isinstance(constant.value, float) or floating else "int32"
-            return ArgumentPart(
-                name,
-                kind,
-                "scalar",
-                value=str(float(constant.value) if kind == "float32" else int(constant.value)),
-            )
+            return self._constant(name, constant, constant.value, floating)
         if floating:
-            return self._number(name, comment or (f"the host passes {text}" if text else ""))
-        if isinstance(given, ast.expr):
-            tree = self._dims.tree_of_host(given)
-            value = expression_text(tree)
-            if tree is not None and value is not None and not self._names_tunable(tree):
-                if value not in self._dims.names and _is_fraction(tree):
-                    return ArgumentPart(name, "float32", "scalar", value=value, guesses=("dtype",))
-                self._dims.scalars[name] = tree
-                return ArgumentPart(name, "int32", "scalar", value=value)
+            return self._number(name, said)
+        if isinstance(given, ast.expr) and (found := self._of_host(name, given)) is not None:
+            return found
         if is_stride(name):
             return self._stride(name, comment)
         if parameter.default is not None and parameter.default.lstrip("-").isdecimal():
             return ArgumentPart(name, "int32", "scalar", value=parameter.default, guesses=("value",))
+        return self._dimension(name, comment)
+
+    def _dimension(self, name: str, comment: str) -> ArgumentPart:
+        """A scalar that is a size of its own."""
         dimension = self._dims.add(name)
         self._dims.scalars[name] = ast.Name(dimension, ast.Load())
         # A size that the kernel counts or compares with is what its name says.
         guesses = () if name in self.uses.whole and not comment else ("value",)
         return ArgumentPart(name, "int32", "scalar", value=dimension, guesses=guesses, comment=comment)
+
+    def _constant(self, name: str, node: ast.Constant, value: int | float, floating: bool) -> ArgumentPart:
+        """A scalar for which host code passes a number."""
+        self._dims.scalars[name] = node
+        if isinstance(value, float) or floating:
+            return ArgumentPart(name, "float32", "scalar", value=str(float(value)))
+        return ArgumentPart(name, "int32", "scalar", value=str(int(value)))
+
+    def _of_host(self, name: str, given: ast.expr) -> ArgumentPart | None:
+        """A scalar for which host code passes arithmetic over sizes; None if a job cannot say it."""
+        tree = self._dims.tree_of_host(given)
+        value = expression_text(tree)
+        if tree is None or value is None or self._names_tunable(tree):
+            return None
+        if value not in self._dims.names and _is_fraction(tree):
+            return ArgumentPart(name, "float32", "scalar", value=value, guesses=("dtype",))
+        self._dims.scalars[name] = tree
+        return ArgumentPart(name, "int32", "scalar", value=value)
 
     def _number(self, name: str, comment: str) -> ArgumentPart:
         return ArgumentPart(

@@ -167,37 +167,43 @@ class _PointerFlow:
                 return tuple(dict.fromkeys((*self._of(body), *self._of(orelse))))
             case ast.Subscript(value=value):
                 return self._of(value)
-            case ast.Call(func=func, args=args, keywords=keywords):
-                name = last_name(func)
-                if name not in _KEEPS:
-                    return ()
-                if name in ("to", "cast") and not any("pointer" in ast.unparse(a) for a in args):
-                    return ()
-                if name == "to" and isinstance(func, ast.Attribute):
-                    return self._of(func.value)
-                base = args[0] if args else next((k.value for k in keywords if k.arg == "base"), None)
-                return () if base is None else self._of(base)
+            case ast.Call():
+                return self._of_call(node)
         return ()
+
+    def _of_call(self, node: ast.Call) -> tuple[str, ...]:
+        """Parameters in a call whose result leads to the memory of its argument."""
+        name = last_name(node.func)
+        if name not in _KEEPS:
+            return ()
+        if name in ("to", "cast") and not any("pointer" in ast.unparse(a) for a in node.args):
+            return ()
+        if name == "to" and isinstance(node.func, ast.Attribute):
+            return self._of(node.func.value)
+        base = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "base"), None)
+        return () if base is None else self._of(base)
 
     def _accesses(self, call: ast.Call) -> Iterator[tuple[str, tuple[str, ...], frozenset[str]]]:
         name = last_name(call.func)
-        is_language = isinstance(call.func, ast.Attribute) and last_name(call.func.value) in (
-            "tl",
-            "language",
-        )
-        kind = "read" if name in _LOADS else "written" if name in _STORES else ""
-        kind = "atomic" if name.startswith("atomic_") else kind
-        if kind:
-            first = call.args[0] if call.args else next((k.value for k in call.keywords), None)
-            if not is_language and isinstance(call.func, ast.Attribute) and self._of(call.func.value):
-                first = call.func.value  # a descriptor's method
-            if first is not None:
-                mask = next((k.value for k in call.keywords if k.arg == "mask"), None)
-                place = 1 if kind == "read" else 2
-                mask = mask or (call.args[place] if len(call.args) > place and is_language else None)
-                yield kind, self._of(first), frozenset() if mask is None else self._bounds(mask)
-        elif name in self._functions and self._depth < _DEEPEST:
-            yield from self._called(call, self._functions[name])
+        kind = _kind_of_access(name)
+        if not kind:
+            if name in self._functions and self._depth < _DEEPEST:
+                yield from self._called(call, self._functions[name])
+            return
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        is_language = owner is not None and last_name(owner) in ("tl", "language")
+        first = call.args[0] if call.args else next((k.value for k in call.keywords), None)
+        if owner is not None and not is_language and self._of(owner):
+            first = owner  # a descriptor's method
+        if first is not None:
+            mask = self._mask(call, 1 if kind == "read" else 2, is_language)
+            yield kind, self._of(first), frozenset() if mask is None else self._bounds(mask)
+
+    @staticmethod
+    def _mask(call: ast.Call, place: int, is_language: bool) -> ast.expr | None:
+        """The mask of an access: by keyword, or at its place among the arguments of Triton's own function."""
+        mask = next((k.value for k in call.keywords if k.arg == "mask"), None)
+        return mask or (call.args[place] if len(call.args) > place and is_language else None)
 
     def _called(
         self, call: ast.Call, function: TritonFunction
@@ -256,3 +262,10 @@ class _PointerFlow:
                     continue
             for place in places:
                 yield from (n.id for n in (place,) if isinstance(n, ast.Name) and n.id in self._parameters)
+
+
+def _kind_of_access(name: str) -> str:
+    """The kind of access of a function of Triton; empty if it accesses no memory."""
+    if name.startswith("atomic_"):
+        return "atomic"
+    return "read" if name in _LOADS else "written" if name in _STORES else ""
