@@ -35,7 +35,7 @@ from warpsmith.tuning.checks.trivial_answers import (
     written_in_part,
 )
 from warpsmith.tuning.execution.session_ports import Case
-from warpsmith.tuning.outputs.binary_checks import kept_variables
+from warpsmith.tuning.outputs.binary_checks import persistent_variables
 from warpsmith.tuning.outputs.unwritten import UNWRITTEN
 from warpsmith.tuning.own_noise import OwnNoise
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
@@ -286,7 +286,7 @@ def _notes(
     )
     return [
         *map(str, launch_warnings(session.job, session.info.scope())),
-        *(keeps.format(name) for name in kept_variables(kernel, compiled)),
+        *(keeps.format(name) for name in persistent_variables(kernel, compiled)),
         *([differs.format(apart)] if apart else []),
         *(f"{steps.format(n)} {share:.1g} of them by 1" for n, share in sorted(missed.items())),
     ]

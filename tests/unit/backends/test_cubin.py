@@ -16,7 +16,7 @@ from warpsmith.backends.cuda.compile import compile_cuda
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.sandbox import CompilePool
-from warpsmith.tuning.outputs.binary_checks import kept_variables, undeclared_globals
+from warpsmith.tuning.outputs.binary_checks import persistent_variables, undeclared_globals
 
 SOURCE = """
 __device__ int zeroed[4];
@@ -152,7 +152,7 @@ def test_static_variables_of_a_header_are_the_same_in_a_template() -> None:
     missing = frozenset(g for g in own.globals if "calls" not in g)
     refused = undeclared_globals(tuned, found, missing)
     assert refused is not None and "calls" in refused.reason
-    assert [name.endswith("5callsE") for name in kept_variables(users, own)] == [True]
+    assert [name.endswith("5callsE") for name in persistent_variables(users, own)] == [True]
 
 
 SIZES = """#include <cub/block/block_reduce.cuh>

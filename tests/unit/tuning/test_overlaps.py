@@ -175,7 +175,7 @@ def test_what_is_ready_is_returned_while_something_else_is_computed() -> None:
 
 
 def test_what_is_kept_beforehand_is_filled_up_when_something_was_taken(monkeypatch: Any) -> None:
-    monkeypatch.setattr(reference_prefetch, "KEPT_BYTES", 2 * 8 * 1001)
+    monkeypatch.setattr(reference_prefetch, "CACHED_BYTES", 2 * 8 * 1001)
     reference = Reference()
     session = DeviceSession(JOB, ports_with(reference))
     small = next(w for w in JOB.workloads if w.dimensions["n"] == 1001)

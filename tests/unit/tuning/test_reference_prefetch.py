@@ -238,7 +238,7 @@ def test_what_has_begun_is_waited_for_when_the_work_ends_with_an_error(
 
 
 def test_only_so_many_bytes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "KEPT_BYTES", 8 * 2 * 1001)
+    monkeypatch.setattr(module, "CACHED_BYTES", 8 * 2 * 1001)
     reference = Reference()
     verify(ports_with(reference, on_run=reference.waited_for))
     assert len(reference.early) <= 2 * len(JOB.workloads), "two for each time that something is wanted"

@@ -12,8 +12,8 @@ from warpsmith.domain.base import Frozen, Identifier
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expression_checks import check_names, check_number, check_whole
 from warpsmith.domain.expressions import Expression, Value
+from warpsmith.domain.jobs.compared_elements import check_mask
 from warpsmith.domain.jobs.effort import check_effort
-from warpsmith.domain.jobs.kept_elements import check_kept
 from warpsmith.domain.jobs.value_checks import check_values
 from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.domain.kernels.launch_checks import check_launch
@@ -383,7 +383,7 @@ class Job(Frozen):
             check_values(self.kernel, argument, where, scope, index)
             if argument.draw is not None:
                 check_draw(f"{where}.draw", argument.draw, argument.dtype, argument.shape, scope, index)
-            check_kept(self.kernel, argument, where, scope, index)
+            check_mask(self.kernel, argument, where, scope, index)
         for place, launch in self.kernel.placed_launches():
             check_launch(launch, f"kernel.{place}", scope, index)
         if self.operations is not None:

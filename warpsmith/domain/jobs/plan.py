@@ -20,8 +20,8 @@ from warpsmith.domain.jobs.by_value_plan import (
     table_plan,
     value_plan,
 )
+from warpsmith.domain.jobs.compared_elements import MaskPlan, mask_plan
 from warpsmith.domain.jobs.job import CacheState, Workload
-from warpsmith.domain.jobs.kept_elements import KeptPlan, kept_plan
 from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.domain.templates.outcome import CompileFacts
 from warpsmith.errors import ExpressionError
@@ -77,7 +77,7 @@ class BufferPlan:
     """Set if the argument is an image; its bytes lie row by row as those of a buffer."""
     moved: float = 0.0
     """Largest share of its size by which each float is moved at random, to see what a rounding may change."""
-    kept: KeptPlan | None = None
+    kept: MaskPlan | None = None
     """Which elements count; None: all. The worker alone has it: no child is told."""
     in_part: bool = False
     """Not all elements count, so that launches could keep something in the others."""
@@ -324,7 +324,7 @@ def _memory(kernel: Kernel, a: Argument, names: Mapping[str, Value]) -> BufferPl
     if a.role is Role.POINTERS:
         return table_plan(kernel, a, names)
     shape = tuple(extent.integer(names) for extent in a.shape)
-    kept = kept_plan(kernel, a, names)
+    kept = mask_plan(kernel, a, names)
     return BufferPlan(
         a.name, a.dtype, a.role, shape, _drawn(a, shape, names), a.image, kept=kept, in_part=kept is not None
     )

@@ -43,8 +43,8 @@ from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import same_bits
 from warpsmith.verify.dtypes import largest
+from warpsmith.verify.element_masks import counted_report
 from warpsmith.verify.inputs import default_draw, drawn_pieces
-from warpsmith.verify.kept_elements import counted_report
 from warpsmith.verify.run_report import Array, RunReport
 
 FAMILIES_ELSEWHERE, FAMILIES_OF_LARGE = 3, 1
@@ -207,7 +207,7 @@ def _launched(session: DeviceSession, loaded: LoadedKernel, case: Case) -> RunRe
     plan = session.inputs.plan(case)
     repeat = session.inputs.defences.determinism and case.family is not Family.EDGE_CASE
     report = session.device(case).run(loaded.handle, plan.key, loaded.size, repeat=repeat)
-    return counted_report(report, None, session.inputs.kept(case))
+    return counted_report(report, None, session.inputs.masks(case))
 
 
 def _overruns_far(session: DeviceSession, loaded: LoadedKernel, case: Case) -> bool:
@@ -278,7 +278,7 @@ def _compared(
         )
     expected = session.expected.of(case)
     rules = CheckRules(session.job, session.inputs.defences, own_globals=None, ties=ties or {})
-    found = check_run(CheckedRun(rules, plan, report, expected, None, grown, session.inputs.kept(case)))
+    found = check_run(CheckedRun(rules, plan, report, expected, None, grown, session.inputs.masks(case)))
     if isinstance(found, Rejected):
         return found
     if all(

@@ -18,7 +18,7 @@ from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.verify.dtypes import wanted_dtype
 from warpsmith.verify.run_report import Array, ReferenceCase
 
-KEPT_BYTES = 2 << 30
+CACHED_BYTES = 2 << 30
 """Limit on the bytes of prefetched outputs that nobody has asked for yet."""
 CHECKED_FIRST = 2
 """Number of certain cases that every winner is checked with: its own draw and another one. The others are for
@@ -180,11 +180,11 @@ class ReferencePrefetch:
     def _next(self) -> list[ReferenceCase]:
         """The cases that are computed next, which leave the line; none while it rests."""
         with self._taking:
-            room = KEPT_BYTES - sum(map(kept_bytes, self._found))
+            room = CACHED_BYTES - sum(map(cached_bytes, self._found))
             cases: list[ReferenceCase] = []
             while self._line and not self._resting and len(cases) < self._at_once:
                 plan, _ = self._line[0]
-                room -= kept_bytes(plan)
+                room -= cached_bytes(plan)
                 # A caller waits for whole batches, and wants one workload at a time.
                 if room < 0 or (cases and plan.workload != cases[0][0].workload):
                     break
@@ -216,6 +216,6 @@ def _nothing() -> None:
     """A call that comes in its turn."""
 
 
-def kept_bytes(plan: WorkloadPlan) -> int:
+def cached_bytes(plan: WorkloadPlan) -> int:
     """Bytes of the expected outputs of a case."""
     return sum(b.elements * wanted_dtype(b.dtype).itemsize for b in plan.mutated)

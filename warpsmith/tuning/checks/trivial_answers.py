@@ -13,9 +13,9 @@ from warpsmith.source.declarations.device_variables import unfilled_constants
 from warpsmith.tuning.execution.session_ports import Case
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.verify.compare import allowed_misses, misses, passes
+from warpsmith.verify.element_masks import ElementMask
 from warpsmith.verify.in_spans import in_spans, pieces
 from warpsmith.verify.inputs import drawn_pieces
-from warpsmith.verify.kept_elements import KeptElements
 from warpsmith.verify.run_report import Array
 
 ADVICE = "tighten the tolerances or draw other inputs"
@@ -62,10 +62,10 @@ def untestable(session: DeviceSession, workload: Workload, another: Case | None 
 
 def nothing_counts(session: DeviceSession, workload: Workload) -> str:
     """The reason why an output of the workload has no element that counts; empty if each has one."""
-    plan, kept = session.inputs.plan(workload), session.inputs.kept(workload)
+    plan, masks = session.inputs.plan(workload), session.inputs.masks(workload)
     places = {a.name: f"kernel.{place}.kept" for place, a in session.job.kernel.placed()}
     for buffer in plan.mutated:
-        if buffer.kept is None or kept[buffer.name].count:
+        if buffer.kept is None or masks[buffer.name].count:
             continue
         words = f"{places[buffer.name]}: no element of {buffer.name} counts: {buffer.kept.expression.text!r}"
         if not buffer.kept.inputs:
@@ -77,12 +77,12 @@ def nothing_counts(session: DeviceSession, workload: Workload) -> str:
 
 def counted_in_part(session: DeviceSession, workload: Workload) -> list[str]:
     """Notes on outputs of which not all elements count: how many do."""
-    plan, kept = session.inputs.plan(workload), session.inputs.kept(workload)
+    plan, masks = session.inputs.plan(workload), session.inputs.masks(workload)
     notes = []
     for buffer in plan.mutated:
         if buffer.kept is None:
             continue
-        count, share = kept[buffer.name].count, kept[buffer.name].count / buffer.elements
+        count, share = masks[buffer.name].count, masks[buffer.name].count / buffer.elements
         words = f"{workload.key}: {count} of {buffer.elements} elements ({share:.2g}) of {buffer.name} count"
         words += f" (kept: {buffer.kept.expression.text}); the others are not compared"
         few = ", and so few of them tell little: is `kept` as meant, and are its inputs drawn so?"
@@ -93,13 +93,13 @@ def counted_in_part(session: DeviceSession, workload: Workload) -> list[str]:
 def written_in_part(session: DeviceSession, workload: Workload) -> list[str]:
     """Notes on `inout` buffers of which the answer changes a part only."""
     plan, expected = session.inputs.plan(workload), session.expected.of(workload)
-    kept, notes = session.inputs.kept(workload), []
+    masks, notes = session.inputs.masks(workload), []
     for buffer in plan.mutated:
         if buffer.role is not Role.INOUT:
             continue
         begin, changed, seen, want = 0, 0, 0, expected[buffer.name]
         every = max(1, buffer.elements // TOLD_ELEMENTS)
-        for number, piece in enumerate(_drawn(plan, buffer, kept.get(buffer.name))):
+        for number, piece in enumerate(_drawn(plan, buffer, masks.get(buffer.name))):
             if number % every == 0:
                 with np.errstate(invalid="ignore", over="ignore"):
                     wanted = want[begin : begin + piece.size].astype(piece.dtype)
@@ -180,12 +180,12 @@ def _nearest_input(
 ) -> bool | None:
     """True if the first input that would pass as this output equals it; None if no input would pass."""
     plan, tolerance = session.inputs.plan(workload), session.expected.tolerance(workload, output)
-    kept = session.inputs.kept(workload).get(output.name)
+    mask = session.inputs.masks(workload).get(output.name)
     for buffer in drawn:
         if buffer.elements != output.elements:
             continue
         begin, exact, missed = 0, True, 0.0
-        for piece in _drawn(plan, buffer, kept):
+        for piece in _drawn(plan, buffer, mask):
             guess, wanted = piece.astype(want.dtype), want[begin : begin + piece.size]
             missed += misses(guess, wanted, tolerance)
             if missed > allowed_misses(tolerance, want.size):
@@ -197,22 +197,22 @@ def _nearest_input(
     return None
 
 
-def _drawn(plan: WorkloadPlan, buffer: BufferPlan, kept: KeptElements | None) -> Iterator[Array]:
+def _drawn(plan: WorkloadPlan, buffer: BufferPlan, mask: ElementMask | None) -> Iterator[Array]:
     """The values of an input in pieces, without those that lie where no element of an output counts."""
     begin = 0
     for piece in drawn_pieces(buffer, plan.seed, plan.variant, plan.family):
-        yield piece if kept is None else kept.of(piece, [(begin, begin + piece.size)])
+        yield piece if mask is None else mask.of(piece, [(begin, begin + piece.size)])
         begin += piece.size
 
 
 def _passes_elsewhere(session: DeviceSession, workload: Workload, another: Case) -> bool:
     """True if the answer to other inputs would pass; compares elements that count for both."""
     expected, other = session.expected.of(workload), session.expected.of(another)
-    kept, kept_there = session.inputs.kept(workload), session.inputs.kept(another)
+    masks, masks_there = session.inputs.masks(workload), session.inputs.masks(another)
     for buffer in session.inputs.plan(workload).mutated:
         want, answer = expected[buffer.name], other[buffer.name]
-        if buffer.name in kept and kept[buffer.name] is not kept_there[buffer.name]:
-            here, there = kept[buffer.name].at(), kept_there[buffer.name].at()
+        if buffer.name in masks and masks[buffer.name] is not masks_there[buffer.name]:
+            here, there = masks[buffer.name].at(), masks_there[buffer.name].at()
             want, answer = want[there[here]], answer[here[there]]
         # Where nothing is left, the inputs decide what counts.
         if not want.size or not passes(answer, want, session.expected.tolerance(workload, buffer)):

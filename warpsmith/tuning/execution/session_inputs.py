@@ -16,7 +16,7 @@ from warpsmith.tuning.execution.baseline_knowledge import BaselineKnowledge
 from warpsmith.tuning.execution.session_ports import Case, as_case
 from warpsmith.verify.defences import Defences
 from warpsmith.verify.edge_cases import changed_scalar
-from warpsmith.verify.kept_elements import KeptElements, kept_elements
+from warpsmith.verify.element_masks import ElementMask, element_masks
 
 FIRST_OTHER_VARIANT = 1_000
 """Variants below this are those that timings rotate over."""
@@ -39,7 +39,7 @@ class SessionInputs:
     baseline: BaselineKnowledge
     _plans: dict[CaseKey, WorkloadPlan] = field(default_factory=dict)
     _others: dict[str, Case] = field(default_factory=dict)
-    _kept: dict[CaseKey, Mapping[str, KeptElements]] = field(default_factory=dict)
+    _masks: dict[CaseKey, Mapping[str, ElementMask]] = field(default_factory=dict)
 
     @property
     def user_template(self) -> Template:
@@ -65,7 +65,7 @@ class SessionInputs:
             self._plans[case.key] = replace(plan, family=case.family, variant=case.variant)
         return self._plans[case.key]
 
-    def kept(self, of: Workload | Case) -> Mapping[str, KeptElements]:
+    def masks(self, of: Workload | Case) -> Mapping[str, ElementMask]:
         """Masks of the elements that count, by name, of outputs of which not all do.
 
         Raises:
@@ -77,14 +77,14 @@ class SessionInputs:
         if not conditions:
             return {}
         key = case.key if any(c.inputs for c in conditions) else CaseKey(case.workload.key)
-        if key not in self._kept:
-            self._kept[key] = kept_elements(plan)
-        return self._kept[key]
+        if key not in self._masks:
+            self._masks[key] = element_masks(plan)
+        return self._masks[key]
 
-    def forget_kept(self, is_done: Callable[[CaseKey], bool]) -> None:
-        """Free what `kept` found for these inputs."""
-        for key in [k for k in self._kept if is_done(k)]:
-            self._kept.pop(key, None)
+    def forget_masks(self, is_done: Callable[[CaseKey], bool]) -> None:
+        """Free the masks of these inputs."""
+        for key in [k for k in self._masks if is_done(k)]:
+            self._masks.pop(key, None)
 
     def _other_scalars(self, plan: WorkloadPlan, variant: int) -> WorkloadPlan:
         """The plan with other values of the scalars that the job gives as plain numbers."""

@@ -17,7 +17,7 @@ from warpsmith.tuning.ports import (
     SanitizerPort,
 )
 from warpsmith.verify.defences import Defences
-from warpsmith.verify.kept_elements import KeptElements
+from warpsmith.verify.element_masks import ElementMask
 from warpsmith.verify.run_report import Ranges, RunReport
 
 NOTHING_RUNS = Defences(
@@ -97,5 +97,5 @@ class CheckedLaunch:
     """Element ranges that were brought back, in the whole outputs; None: all were."""
     words: str = ""
     """Prefix of a rejection's reason."""
-    kept: Mapping[str, KeptElements] = field(default_factory=dict)
+    masks: Mapping[str, ElementMask] = field(default_factory=dict)
     """Masks of the elements that count, by name, of outputs of which not all do."""

@@ -38,7 +38,7 @@ def undeclared_words(compiled: Compiled, own: frozenset[str]) -> Rejected | None
     return Rejected(stage=Stage.COMPILE, reason=reason, facts=compiled.facts)
 
 
-def kept_variables(kernel: ConfiguredKernel, compiled: Compiled) -> list[str]:
+def persistent_variables(kernel: ConfiguredKernel, compiled: Compiled) -> list[str]:
     """Device variables that the user's kernel may keep something in between launches.
 
     Left out are constants, and variables that no text of the job declares: those of a toolkit's headers.

@@ -19,7 +19,7 @@ from warpsmith.tuning.outputs.rounding_ties import allowed_share, rounds_floats,
 from warpsmith.tuning.ports import ReferencePort
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import root_mean_square
-from warpsmith.verify.kept_elements import counted
+from warpsmith.verify.element_masks import counted
 from warpsmith.verify.run_report import Array
 from warpsmith.verify.tolerance import output_sizes
 
@@ -101,7 +101,7 @@ class ExpectedOutputs:
 
     def _counted(self, case: Case, outputs: Mapping[str, Array]) -> Mapping[str, Array]:
         """Raises `ExpressionError` if it cannot be said what counts."""
-        return counted(outputs, self.inputs.kept(case))
+        return counted(outputs, self.inputs.masks(case))
 
     def on_device(self, case: Case) -> bool:
         """True if the outputs of a case are computed on the device, and so never while something is timed."""
@@ -155,7 +155,7 @@ class ExpectedOutputs:
         """Free outputs on inputs that no search trial gets."""
         for key in [k for k in self._known if not self.inputs.search_gets(k)]:
             del self._known[key]
-        self.inputs.forget_kept(lambda key: not self.inputs.search_gets(key))
+        self.inputs.forget_masks(lambda key: not self.inputs.search_gets(key))
 
     def forget(self, workload: Workload) -> None:
         """Free all outputs of a workload but those of edge cases, which are small and serve every winner."""
@@ -165,7 +165,7 @@ class ExpectedOutputs:
 
         for key in [k for k in self._known if is_done(k)]:
             del self._known[key]
-        self.inputs.forget_kept(is_done)
+        self.inputs.forget_masks(is_done)
 
     def root_mean_square(self, case: Case, name: str) -> float:
         """Root mean square of an output; raises as `of` does."""

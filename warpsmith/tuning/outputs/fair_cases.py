@@ -20,7 +20,7 @@ from warpsmith.tuning.execution.session_ports import Case, CheckedLaunch, Sessio
 from warpsmith.tuning.outputs.edge_case_sizes import known_of
 from warpsmith.tuning.outputs.expected_outputs import ExpectedOutputs
 from warpsmith.tuning.outputs.output_checks import CheckedRun, CheckRules, check_run
-from warpsmith.verify.kept_elements import counted
+from warpsmith.verify.element_masks import counted
 from warpsmith.verify.run_report import RunReport
 
 
@@ -94,13 +94,13 @@ class FairCases:
             outputs = exc
         if isinstance(outputs, InvalidInput):
             return False  # that it cannot be told excuses nobody
-        kept = self.inputs.kept(case)
-        report = RunReport(counted(outputs, kept), guard_violations=(), changed_inputs=())
+        masks = self.inputs.masks(case)
+        report = RunReport(counted(outputs, masks), guard_violations=(), changed_inputs=())
         ties = self.expected.ties(case)
         rules = CheckRules(self.inputs.job, self.inputs.defences, own_globals=None, ties=ties)
         known = known_of(self.inputs, self.expected, case)
         if known is not None:
             # Its error on another draw is no bound of its own.
             known = known.model_copy(update={"elements": 0})
-        found = check_run(CheckedRun(rules, plan, report, self.expected.of(case), None, known, kept))
+        found = check_run(CheckedRun(rules, plan, report, self.expected.of(case), None, known, masks))
         return isinstance(found, Rejected)

@@ -10,7 +10,7 @@ from warpsmith.domain.jobs.plan import BufferPlan
 from warpsmith.tuning.outputs.unwritten import UNWRITTEN, hidden_unwritten, unwritten
 from warpsmith.verify.compare import ErrorReport, root_mean_square
 from warpsmith.verify.dtypes import widened
-from warpsmith.verify.kept_elements import KeptElements
+from warpsmith.verify.element_masks import ElementMask
 from warpsmith.verify.run_report import Array, Ranges
 from warpsmith.verify.tolerance import passing_atol
 
@@ -38,7 +38,7 @@ class Mismatch:
     error: ErrorReport
     ranges: Ranges | None
     """Element ranges of the output that were brought back; None: all."""
-    kept: KeptElements | None = None
+    mask: ElementMask | None = None
     """Mask of the elements that count and are compared; None: all."""
 
     def hides_unwritten(self, poison: bytes) -> bool:
@@ -47,8 +47,8 @@ class Mismatch:
 
     def places(self) -> NDArray[np.int64]:
         """Positions of the compared elements in the whole output."""
-        if self.kept is not None:
-            return self.kept.places(self.ranges)
+        if self.mask is not None:
+            return self.mask.places(self.ranges)
         if self.ranges is None:
             return np.arange(self.got.size)
         return np.concatenate([np.arange(a, b) for a, b in self.ranges])
@@ -67,11 +67,11 @@ def why_wrong(job: Job, mismatch: Mismatch, poison: bytes, *, own: bool) -> str:
         words = f"{missing.size} of {got.size} elements were {UNWRITTEN}, the first is element {missing[0]}"
         if own:
             words += f"; where {mismatch.buffer.name} keeps what it holds, its role is inout"
-            if mismatch.kept is None:
+            if mismatch.mask is None:
                 words += ", and `kept` says which elements count if nobody reads these"
         return words if missing.size >= error.wrong else f"{words}; besides, {error.detail}"
     detail = error.detail
-    if mismatch.kept is not None and error.first_wrong is not None:
+    if mismatch.mask is not None and error.first_wrong is not None:
         place = int(mismatch.places()[error.first_wrong])
         detail += f" (of those that count, of which this is element {place} of {mismatch.buffer.name})"
     return detail + _advice(job, mismatch) if own else detail

@@ -19,7 +19,7 @@ from warpsmith.tuning.outputs.expected_outputs import ExpectedOutputs
 from warpsmith.tuning.outputs.fair_cases import FairCases
 from warpsmith.tuning.outputs.output_checks import CheckedRun, CheckResult, CheckRules, check_run
 from warpsmith.verify.checked_ranges import sample_ranges
-from warpsmith.verify.kept_elements import KeptElements, counted_report
+from warpsmith.verify.element_masks import ElementMask, counted_report
 from warpsmith.verify.run_report import Ranges, RunReport
 
 SAMPLED_ELEMENTS = 65_536
@@ -51,11 +51,11 @@ class OutputChecker:
         """
         case, defences = on or Case(loaded.workload), self.inputs.defences
         plan, device = self.inputs.plan(case), self.child.device(case)
-        kept = self.inputs.kept(case)
-        ranges = None if whole and defences.whole else random_ranges(plan, SAMPLED_ELEMENTS, kept)
+        masks = self.inputs.masks(case)
+        ranges = None if whole and defences.whole else random_ranges(plan, SAMPLED_ELEMENTS, masks)
         repeat, poison = repeat and defences.determinism, defences.poison
         report = device.run(loaded.handle, plan.key, loaded.size, ranges, repeat=repeat, poison=poison)
-        return checked_launch(case, plan, report, ranges, kept)
+        return checked_launch(case, plan, report, ranges, masks)
 
     def evaluate(self, launch: CheckedLaunch) -> CheckResult:
         """Compare the outputs of a launch with the expected ones; any thread may ask.
@@ -90,7 +90,7 @@ class OutputChecker:
         rules = CheckRules(job, self.inputs.defences, baseline.own_globals, is_steady, ties or {}, room or {})
         expected = self.expected.of(launch.case)
         known = known_of(self.inputs, self.expected, launch.case)
-        run = CheckedRun(rules, launch.plan, launch.report, expected, launch.ranges, known, launch.kept)
+        run = CheckedRun(rules, launch.plan, launch.report, expected, launch.ranges, known, launch.masks)
         return check_run(run)
 
     def check(
@@ -123,25 +123,25 @@ def checked_launch(
     plan: WorkloadPlan,
     report: RunReport,
     ranges: Mapping[str, Ranges] | None,
-    kept: Mapping[str, KeptElements],
+    masks: Mapping[str, ElementMask],
     words: str = "",
 ) -> CheckedLaunch:
     """A launch of which nothing is known but what counts.
 
     Args:
         ranges: element ranges that were brought back; None: all.
-        kept: which elements count for these inputs.
+        masks: masks of the elements that count, by name.
         words: see `CheckedLaunch`.
     """
-    return CheckedLaunch(case, plan, counted_report(report, ranges, kept), ranges, words, kept)
+    return CheckedLaunch(case, plan, counted_report(report, ranges, masks), ranges, words, masks)
 
 
-def random_ranges(plan: WorkloadPlan, budget: int, kept: Mapping[str, KeptElements]) -> dict[str, Ranges]:
+def random_ranges(plan: WorkloadPlan, budget: int, masks: Mapping[str, ElementMask]) -> dict[str, Ranges]:
     """Random ranges of every mutated argument, with about `budget` elements of each that count."""
     rng, found = np.random.default_rng(secrets.randbits(128)), {}
     for b in plan.mutated:
-        if b.name in kept:
-            found[b.name] = kept[b.name].sample(b.shape[-1], rng, budget)
+        if b.name in masks:
+            found[b.name] = masks[b.name].sample(b.shape[-1], rng, budget)
         else:
             found[b.name] = sample_ranges(b.elements, b.shape[-1], rng, budget)
     return found

@@ -17,7 +17,7 @@ from warpsmith.verify.compare import ErrorBudget, ErrorReport, compare, passes
 from warpsmith.verify.defences import Defences
 from warpsmith.verify.dtypes import epsilon
 from warpsmith.verify.edge_cases import CANCELLING, EdgeCase, kind_of
-from warpsmith.verify.kept_elements import KeptElements, counted_ranges
+from warpsmith.verify.element_masks import ElementMask, counted_ranges
 from warpsmith.verify.run_report import Array, Ranges, RunReport
 from warpsmith.verify.tolerance import SHORT_SUM, SMALLEST, SUM_FACTOR, default_tolerance, longest_sum
 
@@ -72,12 +72,12 @@ class CheckedRun:
     """Element ranges that were brought back, in the whole outputs; None: all were."""
     known: CheckedCase | None = None
     """Result of the user's kernel on these inputs; None: unknown, so there is no error budget."""
-    kept: Mapping[str, KeptElements] = field(default_factory=dict)
+    masks: Mapping[str, ElementMask] = field(default_factory=dict)
     """Masks of the elements that count, by name, of outputs of which not all do."""
 
     def outputs(self) -> Iterator["CheckedOutput"]:
         """Outputs that say something about the kernel on these inputs, in the order of the arguments."""
-        spans = counted_ranges(self.ranges, self.kept)
+        spans = counted_ranges(self.ranges, self.masks)
         for buffer in self.plan.mutated:
             output = self._output(buffer, None if spans is None else spans[buffer.name])
             if output is not None:
@@ -173,7 +173,7 @@ def output_values(output: CheckedOutput) -> Rejected | None:
     poison = run.report.poison.get(buffer.name, b"")
     at = None if run.ranges is None else run.ranges[buffer.name]
     mismatch = Mismatch(
-        buffer, output.got, output.want, output.tolerance, error, at, run.kept.get(buffer.name)
+        buffer, output.got, output.want, output.tolerance, error, at, run.masks.get(buffer.name)
     )
     if not error.wrong and not (run.rules.defences.poison and mismatch.hides_unwritten(poison)):
         return None

@@ -55,8 +55,8 @@ class TimingSampler:
             return self.time(loaded, timing), None
         if not on.redrawn_values:
             other, redraw = None, False
-        plan, kept = self.inputs.plan(loaded.workload), self.inputs.kept(loaded.workload)
-        ranges = random_ranges(plan, TIMED_ELEMENTS, kept)
+        plan, masks = self.inputs.plan(loaded.workload), self.inputs.masks(loaded.workload)
+        ranges = random_ranges(plan, TIMED_ELEMENTS, masks)
         values = None if other is None else (other.family, other.variant)
         check = TimedCheck(ranges, values, redraw, None if on.unspoiled else True)
         timed = self._time(loaded, replace(timing, check=check))
@@ -65,8 +65,8 @@ class TimingSampler:
         case = other if timed.report.other and other is not None else Case(loaded.workload)
         words = "in a launch that was timed"
         made = timed.report.run
-        kept = self.inputs.kept(case)
-        return timed.samples, checked_launch(case, self.inputs.plan(case), made, ranges, kept, words)
+        masks = self.inputs.masks(case)
+        return timed.samples, checked_launch(case, self.inputs.plan(case), made, ranges, masks, words)
 
     def below_floor(self, workload: Workload, time_us: float) -> str:
         """Words for a time below the workload's floor; empty if a kernel can be so fast, or none is known."""
@@ -82,8 +82,8 @@ class TimingSampler:
         """The shortest time that these ceilings allow for a workload."""
         job, shares_host = self.inputs.job, self.inputs.info.shares_host
         work = (job.operations_of(workload), job.bytes_of(workload))
-        plan, kept = self.inputs.plan(workload), self.inputs.kept(workload)
-        shares = {b.name: kept[b.name].count / b.elements for b in plan.mutated if b.name in kept}
+        plan, masks = self.inputs.plan(workload), self.inputs.masks(workload)
+        shares = {b.name: masks[b.name].count / b.elements for b in plan.mutated if b.name in masks}
         return floor_of(plan, ceilings, job.objective.cache, shares_host, *work, shares)
 
     def _time(self, loaded: LoadedKernel, timing: TimingPlan) -> Timed:

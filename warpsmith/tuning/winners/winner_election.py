@@ -18,10 +18,10 @@ from warpsmith.measure.roofline import not_refuted
 from warpsmith.measure.statistics import speedup_interval, summarise, verdict_of, width_of_blocks
 from warpsmith.system.progress_marker import PROGRESS
 from warpsmith.tuning.checks.reference_prefetch import (
+    CACHED_BYTES,
     CHECKED_FIRST,
-    KEPT_BYTES,
     ReferencePrefetch,
-    kept_bytes,
+    cached_bytes,
 )
 from warpsmith.tuning.checks.sanitizers import SanitizerCheck
 from warpsmith.tuning.execution.session_ports import SessionPorts
@@ -124,8 +124,8 @@ class Election:
     def groups(self, workloads: Sequence[Workload]) -> Iterator[list[Workload]]:
         """Workloads that are compared together: their expected outputs take no more memory than those of a
         baseline's largest workload, or than what may be prefetched."""
-        held = {w.key: kept_bytes(self.base.inputs.plan(w)) for w in workloads}
-        most = max(KEPT_BYTES, CHECKED_CASES * max(held.values(), default=0))
+        held = {w.key: cached_bytes(self.base.inputs.plan(w)) for w in workloads}
+        most = max(CACHED_BYTES, CHECKED_CASES * max(held.values(), default=0))
         group: list[Workload] = []
         for workload in workloads:
             if group and CHECKED_FIRST * sum(held[w.key] for w in (*group, workload)) > most:

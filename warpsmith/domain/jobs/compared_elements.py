@@ -11,7 +11,7 @@ from warpsmith.errors import ExpressionError
 
 
 @dataclass(frozen=True)
-class KeptPlan:
+class MaskPlan:
     """The condition of an output for one workload."""
 
     expression: Expression
@@ -26,7 +26,7 @@ def index_names(rank: int) -> tuple[str, ...]:
     return tuple(f"i{axis}" for axis in range(rank))
 
 
-def kept_plan(kernel: Kernel, argument: Argument, names: Mapping[str, Value]) -> KeptPlan | None:
+def mask_plan(kernel: Kernel, argument: Argument, names: Mapping[str, Value]) -> MaskPlan | None:
     """The condition of an output in numbers; None if all its elements count.
 
     Args:
@@ -55,10 +55,10 @@ def kept_plan(kernel: Kernel, argument: Argument, names: Mapping[str, Value]) ->
     for name in inputs:
         _check_extents(expression, argument, masks[name], names)
     scope = tuple(sorted((n, names[n]) for n in used & names.keys()))
-    return KeptPlan(expression, scope, inputs)
+    return MaskPlan(expression, scope, inputs)
 
 
-def check_kept(
+def check_mask(
     kernel: Kernel, argument: Argument, where: str, scope: Mapping[str, Value], workload: int
 ) -> None:
     """Check that the condition of an output can be evaluated. What names the device is skipped.
@@ -73,7 +73,7 @@ def check_kept(
     if (used & DEVICE_NAMES) or any(e.names & DEVICE_NAMES for e in shapes):
         return
     try:
-        plan = kept_plan(kernel, argument, scope)
+        plan = mask_plan(kernel, argument, scope)
     except ExpressionError as exc:
         raise ValueError(f"{where}.kept: {exc.message} (workload {workload})") from exc
     assert plan is not None

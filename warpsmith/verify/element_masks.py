@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.jobs.kept_elements import KeptPlan, index_names
+from warpsmith.domain.jobs.compared_elements import MaskPlan, index_names
 from warpsmith.domain.jobs.plan import BufferPlan, WorkloadPlan
 from warpsmith.errors import ExpressionError
 from warpsmith.search.spaces.array_expressions import ArrayWalker
@@ -31,7 +31,7 @@ Bools = NDArray[np.bool_]
 Places = NDArray[np.int64]
 
 
-class KeptElements:
+class ElementMask:
     """The elements of one output that count.
 
     Args:
@@ -99,7 +99,7 @@ class KeptElements:
         return places[start - before : stop - before]
 
 
-def kept_elements(plan: WorkloadPlan) -> dict[str, KeptElements]:
+def element_masks(plan: WorkloadPlan) -> dict[str, ElementMask]:
     """By name, the outputs of a plan of which not all elements count.
 
     An element at which the condition has no value, because it divides by zero, counts.
@@ -107,56 +107,56 @@ def kept_elements(plan: WorkloadPlan) -> dict[str, KeptElements]:
     Raises:
         ExpressionError: a condition compares a word with a number.
     """
-    return {b.name: KeptElements(_mask(plan, b, b.kept)) for b in plan.mutated if b.kept is not None}
+    return {b.name: ElementMask(_mask(plan, b, b.kept)) for b in plan.mutated if b.kept is not None}
 
 
-def counted(outputs: Mapping[str, Array], kept: Mapping[str, KeptElements]) -> Mapping[str, Array]:
+def counted(outputs: Mapping[str, Array], masks: Mapping[str, ElementMask]) -> Mapping[str, Array]:
     """Whole outputs without the elements that do not count."""
-    return {n: kept[n].of(values) if n in kept else values for n, values in outputs.items()}
+    return {n: masks[n].of(values) if n in masks else values for n, values in outputs.items()}
 
 
 def counted_ranges(
-    ranges: Mapping[str, Ranges] | None, kept: Mapping[str, KeptElements]
+    ranges: Mapping[str, Ranges] | None, masks: Mapping[str, ElementMask]
 ) -> Mapping[str, Ranges] | None:
     """Ranges of outputs as ranges of what counts of them."""
     if ranges is None:
         return None
-    return {n: kept[n].within(spans) if n in kept else spans for n, spans in ranges.items()}
+    return {n: masks[n].within(spans) if n in masks else spans for n, spans in ranges.items()}
 
 
 def counted_report(
-    report: RunReport, ranges: Mapping[str, Ranges] | None, kept: Mapping[str, KeptElements]
+    report: RunReport, ranges: Mapping[str, Ranges] | None, masks: Mapping[str, ElementMask]
 ) -> RunReport:
     """A report without the elements that do not count.
 
     Args:
         ranges: where the elements lie that were brought back; None: all were.
     """
-    if not kept:
+    if not masks:
         return report
     there: Mapping[str, Ranges] = ranges or {}
     again = report.repeated_ranges
 
     def left(outputs: Mapping[str, Array], spans: Mapping[str, Ranges]) -> Mapping[str, Array]:
-        return {n: kept[n].of(v, spans.get(n)) if n in kept else v for n, v in outputs.items()}
+        return {n: masks[n].of(v, spans.get(n)) if n in masks else v for n, v in outputs.items()}
 
     repeated = None if report.repeated is None else left(report.repeated, {**there, **again})
-    ranges_again = counted_ranges(again, kept) or {}
+    ranges_again = counted_ranges(again, masks) or {}
     return replace(
         report, outputs=left(report.outputs, there), repeated=repeated, repeated_ranges=ranges_again
     )
 
 
-def _mask(plan: WorkloadPlan, output: BufferPlan, kept: KeptPlan) -> Bools:
+def _mask(plan: WorkloadPlan, output: BufferPlan, condition: MaskPlan) -> Bools:
     shape, rank = output.shape, len(output.shape)
-    read = {b.name: b for b in plan.buffers if b.name in kept.inputs}
+    read = {b.name: b for b in plan.buffers if b.name in condition.inputs}
     inputs = {}
     for name, buffer in read.items():
         drawn = draw_buffer(buffer, plan.seed, plan.variant, plan.family)
         inputs[name] = drawn.reshape(buffer.shape + (1,) * (rank - len(buffer.shape)))
     mask = np.empty(shape, np.bool_)
     for box in _boxes(shape):
-        scope: dict[str, Any] = dict(kept.scope)
+        scope: dict[str, Any] = dict(condition.scope)
         for axis, name in enumerate(index_names(rank)):
             along = [1] * rank
             along[axis] = -1
@@ -164,17 +164,17 @@ def _mask(plan: WorkloadPlan, output: BufferPlan, kept: KeptPlan) -> Bools:
         for name, values in inputs.items():
             part = tuple(s if e > 1 else slice(None) for s, e in zip(box, values.shape, strict=True))
             scope[name] = values[part].astype(np.int64)
-        mask[box] = _holds(kept, scope)
+        mask[box] = _holds(condition, scope)
     return mask.reshape(-1)
 
 
-def _holds(kept: KeptPlan, scope: Mapping[str, Any]) -> Bools:
+def _holds(condition: MaskPlan, scope: Mapping[str, Any]) -> Bools:
     walker = ArrayWalker(scope)
     try:
         with np.errstate(all="ignore"):
-            holds = np.asarray(walker.visit(kept.expression.tree)).astype(np.bool_)
+            holds = np.asarray(walker.visit(condition.expression.tree)).astype(np.bool_)
     except (TypeError, ValueError, OverflowError) as exc:
-        raise ExpressionError(kept.expression.text, f"cannot be evaluated: {exc}") from exc
+        raise ExpressionError(condition.expression.text, f"cannot be evaluated: {exc}") from exc
     return holds if walker.suspect is None else np.logical_or(holds, walker.suspect)
 
 

@@ -12,16 +12,16 @@ from warpsmith.domain.arguments.draw import Distribution, Draw
 from warpsmith.domain.device import Ceilings
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Expression
+from warpsmith.domain.jobs.compared_elements import MaskPlan
 from warpsmith.domain.jobs.job import CacheState, Job
-from warpsmith.domain.jobs.kept_elements import KeptPlan
 from warpsmith.domain.jobs.memory import job_bytes
 from warpsmith.domain.jobs.plan import BufferPlan, Family, WorkloadPlan, plan_workload
 from warpsmith.measure.roofline import floor_of
 from warpsmith.search.spaces.array_expressions import ArrayWalker
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.lessons.kernel_fingerprint import fingerprint
+from warpsmith.verify.element_masks import MOST_RANGES, ElementMask, counted_report, element_masks
 from warpsmith.verify.inputs import draw_buffer
-from warpsmith.verify.kept_elements import MOST_RANGES, KeptElements, counted_report, kept_elements
 from warpsmith.verify.run_report import RunReport
 
 LENGTHS = {"name": "lengths", "dtype": "int32", "role": "input", "shape": ["rows"]}
@@ -45,9 +45,9 @@ def job(kept: Any, role: str = "output", *inputs: dict[str, Any], **changes: Any
     return scale_job(**(fields | changes))
 
 
-def elements(kept: str, *inputs: dict[str, Any]) -> KeptElements:
+def elements(kept: str, *inputs: dict[str, Any]) -> ElementMask:
     made = job(kept, "output", *inputs)
-    return kept_elements(plan_workload(made.kernel, made.workloads[0], {}, seed=3))["y"]
+    return element_masks(plan_workload(made.kernel, made.workloads[0], {}, seed=3))["y"]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_all_elements_at_once_are_as_each_alone(kept: str) -> None:
         for i in range(4)
         for j in range(12)
     ]
-    found = kept_elements(plan)["y"]
+    found = element_masks(plan)["y"]
     assert found.at().tolist() == want
     assert found.count == sum(want)
     assert 0 < found.count < 48, "else it says little"
@@ -142,14 +142,14 @@ def test_an_element_without_an_answer_counts() -> None:
 def test_other_inputs_make_other_elements_count() -> None:
     made = job("i1 < lengths", "output", {**LENGTHS, "draw": {"distribution": "integers", "high": 12}})
     one, other = (plan_workload(made.kernel, made.workloads[0], {}, seed=s) for s in (3, 4))
-    assert kept_elements(one)["y"].at().tolist() != kept_elements(other)["y"].at().tolist()
+    assert element_masks(one)["y"].at().tolist() != element_masks(other)["y"].at().tolist()
 
 
 @pytest.mark.parametrize("shape", [(3, 5, 700_001), (2_000_003,), (1, 1, 3_000_000), (70_000, 3, 7)])
 def test_boxes_cover_large_outputs(shape: tuple[int, ...]) -> None:
-    condition = KeptPlan(Expression(f"(i0 + i{len(shape) - 1}) % 3 < 2"), (), ())
+    condition = MaskPlan(Expression(f"(i0 + i{len(shape) - 1}) % 3 < 2"), (), ())
     y = BufferPlan("y", Dtype.FLOAT32, Role.OUTPUT, shape, None, kept=condition, in_part=True)
-    found = kept_elements(WorkloadPlan("w", (y,), 1))["y"]
+    found = element_masks(WorkloadPlan("w", (y,), 1))["y"]
     first, last = np.indices(shape, sparse=True)[0], np.indices(shape, sparse=True)[-1]
     want = np.broadcast_to((first + last) % 3 < 2, shape).reshape(-1)
     assert np.array_equal(found.at(), want)
@@ -161,8 +161,8 @@ def test_boxes_cover_large_outputs(shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("kept", ["i1 < 6", "(i0 * 7 + i1 * 13) % 11 == 0", "i0 >= 0", "i0 == 399999"])
 def test_a_sample_is_of_what_counts(kept: str) -> None:
     shape = (400_000, 12)
-    y = BufferPlan("y", Dtype.FLOAT32, Role.OUTPUT, shape, None, kept=KeptPlan(Expression(kept), (), ()))
-    found = kept_elements(WorkloadPlan("w", (y,), 1))["y"]
+    y = BufferPlan("y", Dtype.FLOAT32, Role.OUTPUT, shape, None, kept=MaskPlan(Expression(kept), (), ()))
+    found = element_masks(WorkloadPlan("w", (y,), 1))["y"]
     ranges = found.sample(12, np.random.default_rng(1), 65_536)
     assert len(ranges) <= MOST_RANGES
     assert all(a < b for a, b in ranges)
@@ -225,9 +225,9 @@ def test_families_keep_what_counts_within_the_draw() -> None:
     """Lengths that would go beyond the declared range say something else than the kernel reads."""
     draw = Draw(distribution=Distribution.INTEGERS, low=0, high=13)
     lengths = BufferPlan("lengths", Dtype.INT32, Role.INPUT, (4,), draw)
-    condition = KeptPlan(Expression("i1 < lengths"), (), ("lengths",))
+    condition = MaskPlan(Expression("i1 < lengths"), (), ("lengths",))
     y = BufferPlan("y", Dtype.FLOAT32, Role.OUTPUT, (4, 12), None, kept=condition)
     for family in (Family.SCALED_UP, Family.SPIKE, Family.ZEROS, Family.REPEATED):
         plan = WorkloadPlan("w", (lengths, y), 7, family)
         drawn = draw_buffer(lengths, 7, 0, family)
-        assert kept_elements(plan)["y"].count == sum(int(n) for n in drawn.tolist())
+        assert element_masks(plan)["y"].count == sum(int(n) for n in drawn.tolist())
