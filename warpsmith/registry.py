@@ -37,6 +37,8 @@ class Kind(StrEnum):
     """The same, for rules that run when all bodies of the kernel stand in its source."""
     REWRITER = "rewriter"
     """Module as `warpsmith.domain.jobs.rewriter.Rewriter`; one only."""
+    OFFLINE_PROVIDER = "offline provider"
+    """Class as `agents.offline.OfflineProvider`, which answers agent steps without a model; one only."""
     SOURCE_CHECK = "source check"
     """`(Job, Sequence[DeviceInfo]) -> Iterable[Finding]`: a check of a job against its source."""
     LAUNCH_CHECK = "launch check"

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agents.context import StepContext
+from agents.offline import offline_provider
 from agents.providers.external import ExternalProvider, Mailbox
 from agents.providers.model import ModelProvider
 from agents.providers.model_budget import Purse
 from agents.providers.model_transport import OpenAITransport
 from agents.providers.step_record import CannotAnswer
 from agents.questions.role_inputs import facts
-from agents.rules.provider import RulesProvider
-from agents.rules.search_region import region
 from warpsmith.domain.jobs.job import RULES, AgentRole, Job, ProviderName, Strategy
 from warpsmith.settings import Settings
 from warpsmith.tuning.tasks import StepPayload, StepResult
@@ -51,7 +50,7 @@ class Panel:
         if name == "external":
             return ExternalProvider(self.mailbox).answer(payload, context)
         if name == "rules":
-            return RulesProvider().answer(payload, context)
+            return offline_provider().answer(payload, context)
         url, key = self.settings.openai_base_url, self.settings.openai_api_key
         if url is None:
             raise CannotAnswer("the operator has configured no model")
@@ -86,7 +85,7 @@ def run_step(payload: StepPayload, context: StepContext, panel: Panel | None = N
     """
     started = time.monotonic()
     if panel is None:
-        result = RulesProvider().answer(payload, context)
+        result = offline_provider().answer(payload, context)
     else:
         name = payload.provider or provider_name(context.job, panel.settings, payload.role)
         result = with_fallback(lambda: panel.ask(name, payload, context), name, payload, context)
@@ -104,7 +103,7 @@ def with_fallback(
     try:
         return ask()
     except CannotAnswer as exc:
-        result = exc.record.on(RulesProvider().answer(payload, context))
+        result = exc.record.on(offline_provider().answer(payload, context))
         return result.model_copy(update={"fallback": f"{name}: {exc.reason}"[:4000]})
 
 
@@ -118,7 +117,7 @@ def _wants_tuner(payload: StepPayload, context: StepContext, result: StepResult,
     tuner = payload.provider or (RULES if panel is None else provider_name(job, panel.settings, "tuner"))
     if tuner != RULES:
         return not result.fallback
-    said = region(template, context)
+    said = offline_provider().region(template, context)
     return bool(said.constraints or said.warm_starts)
 
 

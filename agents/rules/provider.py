@@ -12,6 +12,7 @@ import json
 from collections.abc import Sequence
 
 from agents.context import StepContext
+from agents.contracts import TunerReply
 from agents.questions.remembered import known_template
 from agents.questions.role_inputs import facts
 from agents.replies.fixed_template import typical
@@ -22,7 +23,7 @@ from warpsmith.domain.jobs.rewriter import rewriter
 from warpsmith.domain.templates.outcome import Measured, Outcome
 from warpsmith.domain.templates.space import Configuration, Parameter, Space
 from warpsmith.domain.templates.template import Template
-from warpsmith.tuning.tasks import StepPayload, StepResult
+from warpsmith.tuning.tasks import Profile, StepPayload, StepResult
 
 CAUTIOUS: tuple[RuleName, ...] = ("lift_constants", "block_size", "launch_bounds", "restrict")
 """Rules of a second attempt: they leave the kernel's loops unchanged."""
@@ -57,6 +58,14 @@ class RulesProvider:
             note = f"the template of job {job_id}, which gained on this kernel"
             return StepResult(provider=self.name, template=template, notes=(note,))
         return self._template(payload, context)
+
+    def region(self, draft: Template, context: StepContext) -> TunerReply:
+        """See `agents.offline.OfflineProvider`."""
+        return search_region.region(draft, context)
+
+    def profile(self, context: StepContext) -> Profile:
+        """See `agents.offline.OfflineProvider`."""
+        return conclusions.profile(context)
 
     def _template(self, payload: StepPayload, context: StepContext) -> StepResult:
         job = context.job

@@ -140,7 +140,7 @@ def test_a_source_that_cannot_be_read_has_no_features(monkeypatch: pytest.Monkey
     job = load_example("softmax", "opencl")
     renamed = job.kernel.model_copy(update={"entry": "gone"})
     assert features_of(on(job.model_copy(update={"kernel": renamed}))) == {"any"}
-    monkeypatch.setattr("agents.questions.guide_finding.STEPS", 100)
+    monkeypatch.setattr("warpsmith.extensions.rules.templater.STEPS", 100)
     assert features_of(on(job)) == {"any"}
 
 

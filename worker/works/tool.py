@@ -1,8 +1,8 @@
 """The task `tool`: tools used on a device for an agent that has not answered yet."""
 
 from agents.context import StepContext
+from agents.offline import offline_provider
 from agents.questions.role_inputs import facts
-from agents.rules.conclusions import profile as concluded
 from db.queue.lease import Lease
 from db.repositories.tasks import TaskRepository
 from db.tables import TaskRow
@@ -43,7 +43,7 @@ def interpreter(job: Job, baseline: JobBaseline) -> Interpret:
     ) -> list[str]:
         known = baseline.model_copy(update={"counted": (*baseline.counted, counters)})
         context = StepContext(job=job, parent=template, trials=[(configuration, outcome)], baseline=known)
-        found = concluded(context)
+        found = offline_provider().profile(context)
         ideas = "; ".join(found.hypotheses)
         lines = [f"bound by: {found.bottleneck}" + (f"; {ideas}" if ideas else "")]
         best = None if (said := facts(context)) is None else said.best

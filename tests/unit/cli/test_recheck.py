@@ -6,7 +6,13 @@ from tests.unit.cli.test_report import comparison, entry, result
 from warpsmith.domain.templates.outcome import Verdict
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.errors import InvalidInput
-from warpsmith.report.recheck import LABEL, MORE_TRIALS, changes, environment_lines, recheck_job
+from warpsmith.extensions.clients.commands.recheck_changes import (
+    LABEL,
+    MORE_TRIALS,
+    changes,
+    environment_lines,
+    recheck_job,
+)
 
 LARGE, SMALL = "n=4096", "n=1001"
 BEST: Configuration = {"BLOCK": 256, "PER": 4}

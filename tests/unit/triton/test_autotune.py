@@ -6,11 +6,11 @@ import pytest
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernels.triton_function import read_kernels
+from warpsmith.extensions.scaffold.python_text.evaluator import NotLiteral
 from warpsmith.extensions.triton.jobs.arithmetic import expression_text
 from warpsmith.extensions.triton.jobs.autotune import Autotune, read_autotune
 from warpsmith.extensions.triton.jobs.pruning import read_heuristics
 from warpsmith.extensions.triton.jobs.safe_values import Module
-from warpsmith.source.python_text.evaluator import NotLiteral
 
 HEADER = "import triton\nimport triton.language as tl\n"
 KERNEL = """

@@ -22,7 +22,7 @@ from warpsmith.extensions.importers.script_values import (
     plain,
     product,
 )
-from warpsmith.source.python_text.evaluator import (
+from warpsmith.extensions.scaffold.python_text.evaluator import (
     COMPARISONS,
     Evaluator,
     Names,

@@ -6,6 +6,7 @@ ROOM = "warpsmith.extensions.rules"
 
 EXTENSION = Extension(
     {
+        Kind.OFFLINE_PROVIDER: {"rules": "agents.rules.provider:RulesProvider"},
         Kind.REWRITER: {
             "rules": f"{ROOM}.templater",
         },

@@ -3,9 +3,13 @@
 from warpsmith.cli.output import echo
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput
+from warpsmith.extensions.clients.commands.recheck_changes import (
+    changes,
+    environment_lines,
+    recheck_job,
+)
 from warpsmith.extensions.clients.commands.service_commands import connect
 from warpsmith.extensions.clients.commands.terminal_views import follow
-from warpsmith.report.recheck import changes, environment_lines, recheck_job
 
 
 def recheck(job_id: str, url: str) -> bool:

@@ -148,7 +148,7 @@ def jobs(
 def status(job_id: JobId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Status of a job."""
     from warpsmith.extensions.clients.commands.service_commands import connect
-    from warpsmith.report.status_views import status_lines
+    from warpsmith.extensions.clients.commands.status_views import status_lines
 
     with connect(url) as client:
         found = client.status(job_id)

@@ -11,9 +11,9 @@ from rich.text import Text
 from warpsmith.cli.output import echo
 from warpsmith.domain.state import JobState
 from warpsmith.extensions.clients.client import Client
+from warpsmith.extensions.clients.commands.status_views import status_lines, status_panel
 from warpsmith.http_models import EventView, JobResult, JobStatus
 from warpsmith.report.safe_console import SafeConsole
-from warpsmith.report.status_views import status_lines, status_panel
 from warpsmith.report.tables import (
     baseline_table,
     chosen_table,

@@ -8,9 +8,9 @@ from typing import Any, Literal
 from rich.live import Live
 
 from warpsmith.errors import InvalidInput
+from warpsmith.extensions.clients.commands.status_views import status_lines, status_panel
 from warpsmith.http_models import JobStatus
 from warpsmith.report.safe_console import SafeConsole
-from warpsmith.report.status_views import status_lines, status_panel
 from warpsmith.system.printable import printable
 
 Show = Callable[[JobStatus], None]

@@ -11,8 +11,8 @@ from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.jobs.job import Job, Workload
 from warpsmith.errors import ExpressionError
 from warpsmith.extensions.scaffold.source_checks.each_launch import of_each_launch
+from warpsmith.extensions.scaffold.source_checks.remainders import remainder_findings
 from warpsmith.extensions.scaffold.source_checks.signature import definitions
-from warpsmith.job_checks.remainders import remainder_findings
 from warpsmith.job_files.finding import Finding
 from warpsmith.source.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.source.lexing.conditionals import given_macros

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from warpsmith.domain.kernels.triton_function import TritonFunction, last_name
+from warpsmith.extensions.scaffold.python_text.evaluator import NotLiteral
 from warpsmith.extensions.triton.jobs.pruning import Condition, pruning_conditions
 from warpsmith.extensions.triton.jobs.safe_values import Config, Module
-from warpsmith.source.python_text.evaluator import NotLiteral
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 """Launch options that a job may tune."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernels.triton_function import TritonFunction, TritonParameter, last_name
+from warpsmith.extensions.scaffold.python_text.evaluator import NotLiteral
 from warpsmith.extensions.triton.jobs.arithmetic import expression_text
 from warpsmith.extensions.triton.jobs.autotune import OPTION_DEFAULTS, OPTIONS, Autotune, TunedParameter
 from warpsmith.extensions.triton.jobs.dimensions import Dimensions
@@ -16,7 +17,6 @@ from warpsmith.extensions.triton.jobs.name_guesses import around, is_size, is_sw
 from warpsmith.extensions.triton.jobs.pointer_uses import whole_rows
 from warpsmith.extensions.triton.jobs.pruning import Heuristic
 from warpsmith.extensions.triton.jobs.safe_values import Module
-from warpsmith.source.python_text.evaluator import NotLiteral
 
 _USUAL_TILE = 64
 _USUAL_GROUP = 8

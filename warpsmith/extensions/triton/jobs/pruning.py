@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from warpsmith.domain.kernels.triton_function import TritonFunction, last_name
+from warpsmith.extensions.scaffold.python_text.evaluator import NotLiteral
 from warpsmith.extensions.triton.jobs.arithmetic import translated, with_names
 from warpsmith.extensions.triton.jobs.safe_values import Module
-from warpsmith.source.python_text.evaluator import NotLiteral
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,13 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from warpsmith.source.python_text.evaluator import Evaluator, Names, NotLiteral, called_name, shown
+from warpsmith.extensions.scaffold.python_text.evaluator import (
+    Evaluator,
+    Names,
+    NotLiteral,
+    called_name,
+    shown,
+)
 
 _POSITIONS = ("kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg")
 _PLATFORM = ("is_hip", "is_cuda")

@@ -1,1 +1,0 @@
-"""Python texts that are evaluated from their syntax trees and never run."""
