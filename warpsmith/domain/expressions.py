@@ -57,7 +57,7 @@ FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     "log2": math.log2,
 }
 
-_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: lambda a, b: a + b,
     ast.Sub: lambda a, b: a - b,
     ast.Mult: lambda a, b: a * b,
@@ -66,7 +66,7 @@ _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mod: lambda a, b: a % b,
     ast.Pow: lambda a, b: a**b,
 }
-_COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: lambda a, b: a == b,
     ast.NotEq: lambda a, b: a != b,
     ast.Lt: lambda a, b: a < b,
@@ -241,8 +241,8 @@ _ALLOWED = (
     ast.List,
     ast.And,
     ast.Or,
-    *_BINARY,
-    *_COMPARE,
+    *BINARY,
+    *COMPARE,
     *_UNARY,
 )
 
@@ -272,7 +272,7 @@ def _evaluate(node: ast.AST, scope: Mapping[str, Value]) -> Any:
                 raise TypeError("arithmetic on something that is not a number")
             if isinstance(node.op, ast.Pow) and abs(right) > 64:
                 raise ValueError("exponent above 64")
-            return _bounded(_BINARY[type(node.op)](left, right))
+            return _bounded(BINARY[type(node.op)](left, right))
         case ast.UnaryOp():
             return _UNARY[type(node.op)](_evaluate(node.operand, scope))
         case ast.BoolOp():
@@ -281,7 +281,7 @@ def _evaluate(node: ast.AST, scope: Mapping[str, Value]) -> Any:
             left = _evaluate(node.left, scope)
             for op, comparator in zip(node.ops, node.comparators, strict=True):
                 right = _evaluate(comparator, scope)
-                if not _COMPARE[type(op)](left, right):
+                if not COMPARE[type(op)](left, right):
                     return False
                 left = right
             return True

@@ -15,13 +15,7 @@ from warpsmith.backends.binaries.kernel_symbols import demangled, is_mark, marke
 from warpsmith.backends.cuda.arguments import parameter_mismatch
 from warpsmith.backends.cuda.compiled_cubin import is_plain_c, undeclared
 from warpsmith.domain.jobs.plan import Compiled
-from warpsmith.domain.templates.outcome import (
-    MAX_LOG_CHARACTERS,
-    CompileFacts,
-    Rejected,
-    Stage,
-    joined_facts,
-)
+from warpsmith.domain.templates.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage, joined_facts
 from warpsmith.extensions.hip.clang_program import Clang, find_clang
 from warpsmith.extensions.hip.include import HEADERS, RUNTIME
 from warpsmith.extensions.hip.language import OFFSET

@@ -66,7 +66,7 @@ def read_script(path: Path, entry: str | None = None) -> TunerScript:
     except (SyntaxError, ValueError, RecursionError) as exc:
         raise InvalidInput("source", f"{path.name} cannot be read as Python: {exc}") from exc
     call = _chosen(path, script.calls, entry)
-    given = dict(zip(_POSITIONS, call.arguments, strict=False)) | dict(call.keywords)
+    given = _given(call)
     space = _space(path, call, given)
     backend = _LANGUAGES.get(str(given.get("lang")).upper())
     reader = _TunerCall(path.name, given, space, script.sizes)
@@ -87,7 +87,7 @@ def read_script(path: Path, entry: str | None = None) -> TunerScript:
 
 
 def _chosen(path: Path, calls: Sequence[ScriptCall], entry: str | None) -> ScriptCall:
-    named = [(c, _text(c, 0, "kernel_name")) for c in calls]
+    named = [(c, _given(c).get("kernel_name")) for c in calls]
     named = [(c, name) for c, name in named if isinstance(name, str)]
     if not named:
         raise InvalidInput(
@@ -103,9 +103,9 @@ def _chosen(path: Path, calls: Sequence[ScriptCall], entry: str | None) -> Scrip
     return chosen[0]
 
 
-def _text(call: ScriptCall, position: int, keyword: str) -> Any:
-    at = call.arguments[position] if position < len(call.arguments) else UNKNOWN
-    return call.keywords.get(keyword, at)
+def _given(call: ScriptCall) -> dict[str, Any]:
+    """The values that a call passes, by parameter of `tune_kernel`."""
+    return dict(zip(_POSITIONS, call.arguments, strict=False)) | dict(call.keywords)
 
 
 def _space(path: Path, call: ScriptCall, given: Mapping[str, Any]) -> dict[str, list[Any]]:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from warpsmith.domain.expressions import COMPARE
 from warpsmith.extensions.importers.script_functions import DTYPES, function_value
 from warpsmith.extensions.importers.script_values import (
     UNKNOWN,
@@ -23,7 +24,6 @@ from warpsmith.extensions.importers.script_values import (
     product,
 )
 from warpsmith.extensions.scaffold.python_text.evaluator import (
-    COMPARISONS,
     Evaluator,
     Names,
     NotLiteral,
@@ -41,7 +41,6 @@ _SIGNS = {
     ast.Mod: "%",
     ast.Pow: "**",
 }
-_ORDERED = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 @dataclass(frozen=True)
@@ -172,8 +171,8 @@ class Script(Evaluator):
 
     def _of_Compare(self, node: ast.Compare, scope: Names) -> Any:
         sides = [plain(self.value(side, scope)) for side in (node.left, *node.comparators)]
-        is_known = len(sides) == 2 and isinstance(node.ops[0], _ORDERED) and UNKNOWN not in sides
-        return COMPARISONS[type(node.ops[0])](*sides) if is_known else UNKNOWN
+        is_known = len(sides) == 2 and type(node.ops[0]) in COMPARE and UNKNOWN not in sides
+        return COMPARE[type(node.ops[0])](*sides) if is_known else UNKNOWN
 
     def _of_IfExp(self, node: ast.IfExp, scope: Names) -> Any:
         return UNKNOWN if self.value(node.test, scope) is UNKNOWN else super()._of_IfExp(node, scope)
@@ -202,7 +201,7 @@ class Script(Evaluator):
                 return shape
         return UNKNOWN
 
-    def binary(self, op: ast.operator, left: Any, right: Any, node: ast.AST) -> Any:
+    def binary(self, op: ast.operator, left: Any, right: Any, node: ast.expr) -> Any:
         """The value of an operation, with the text of both sides if it is whole; `UNKNOWN` if it has none."""
         for array, other in ((left, right), (right, left)):
             if isinstance(array, Array):

@@ -11,13 +11,7 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.kernels.triton_function import TritonFunction, read_kernels
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.scaffold.placeholder_sizes import above_zero, fitting
-from warpsmith.extensions.scaffold.yaml_text import (
-    TODO,
-    yaml_extent,
-    yaml_flow,
-    yaml_number,
-    yaml_word,
-)
+from warpsmith.extensions.scaffold.yaml_text import TODO, yaml_extent, yaml_flow, yaml_number, yaml_word
 from warpsmith.extensions.triton.jobs.constexprs import FixedValue
 from warpsmith.extensions.triton.jobs.entries import choose
 from warpsmith.extensions.triton.jobs.job_parts import ArgumentPart, JobParts, job_parts
@@ -55,10 +49,7 @@ def written(source: Path, target: Path, entry: str | None) -> str:
     """
     text = read_source_text(source)
     shown = os.path.relpath(source.resolve(), target.resolve().parent)
-    try:
-        function, functions = choose(text, shown, entry)
-    except InvalidInput as exc:
-        raise InvalidInput("--entry" if exc.field == "entry" else exc.field, exc.message) from exc
+    function, functions = choose(text, shown, entry)
     try:
         parts = job_parts(function, functions, ast.parse(text))
     except RecursionError as exc:

@@ -10,6 +10,8 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from warpsmith.domain.expressions import BINARY, COMPARE
+
 Names = dict[str, Any]
 """Values of the names that a part of the text sees."""
 _METHODS = frozenset(("get", "items", "keys", "values", "copy", "append", "extend"))
@@ -20,46 +22,38 @@ _MOST_BITS = 64
 _NO_VALUE = (TypeError, ValueError, KeyError, IndexError, ArithmeticError, AttributeError)
 
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
+    **BINARY,
     ast.LShift: operator.lshift,
     ast.RShift: operator.rshift,
     ast.BitOr: operator.or_,
 }
-COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
+_COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    **COMPARE,
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
 }
 _UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {ast.Not: operator.not_, ast.USub: operator.neg}
+_PYTHON = (
+    min,
+    max,
+    len,
+    int,
+    bool,
+    abs,
+    list,
+    tuple,
+    sorted,
+    sum,
+    dict,
+    range,
+    zip,
+    enumerate,
+    itertools.product,
+)
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "min": min,
-    "max": max,
-    "len": len,
-    "int": int,
-    "bool": bool,
-    "abs": abs,
-    "list": list,
-    "tuple": tuple,
-    "sorted": sorted,
-    "sum": sum,
-    "dict": dict,
-    "range": range,
-    "product": itertools.product,
-    "zip": zip,
-    "enumerate": enumerate,
+    **{function.__name__: function for function in _PYTHON},
     "constexpr": lambda a: a,
     "cdiv": lambda a, b: -(-a // b),
     "next_power_of_2": lambda a: 1 << max(int(a) - 1, 0).bit_length(),
@@ -68,25 +62,14 @@ _LAZY = (range, itertools.product, zip, enumerate)
 
 
 class NotLiteral(Exception):
-    """A part of a text that is not evaluated.
-
-    Args:
-        line: its line in the file.
-        words: the part, and the reason.
-    """
+    """A part of a text that is not evaluated, with its line and the reason."""
 
     def __init__(self, line: int, words: str) -> None:
         super().__init__(f"line {line}: {words}")
-        self.line = line
-        self.words = words
 
 
 class Returned(Exception):
-    """Ends the body of a function of the text.
-
-    Args:
-        value: the result of the function.
-    """
+    """Ends the body of a function of the text, and holds its result."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -134,7 +117,7 @@ class Evaluator:
         finally:
             self.depth -= 1
 
-    def count(self, node: ast.AST) -> None:
+    def count(self, node: ast.expr | ast.stmt) -> None:
         """Count a step.
 
         Raises:
@@ -142,7 +125,7 @@ class Evaluator:
         """
         self.steps += 1
         if self.steps > self.most_steps:
-            raise NotLiteral(_line(node), "takes too many steps")
+            raise NotLiteral(node.lineno, "takes too many steps")
 
     def _reader(self, prefix: str, node: ast.stmt | ast.expr) -> Callable[[Any, Names], Any]:
         found: Callable[[Any, Names], Any] | None = getattr(self, f"{prefix}_{type(node).__name__}", None)
@@ -162,14 +145,17 @@ class Evaluator:
             raise NotLiteral(node.lineno, f"{node.id} is not known here")
         return scope[node.id]
 
-    def _of_List(self, node: ast.List, scope: Names) -> Any:
-        return self.elements(node.elts, scope)
+    def _of_List(self, node: ast.List | ast.Tuple | ast.Set, scope: Names) -> Any:
+        found = self.elements(node.elts, scope)
+        return (
+            found
+            if isinstance(node, ast.List)
+            else tuple(found)
+            if isinstance(node, ast.Tuple)
+            else set(found)
+        )
 
-    def _of_Tuple(self, node: ast.Tuple, scope: Names) -> Any:
-        return tuple(self.elements(node.elts, scope))
-
-    def _of_Set(self, node: ast.Set, scope: Names) -> Any:
-        return set(self.elements(node.elts, scope))
+    _of_Tuple = _of_Set = _of_List
 
     def _of_Dict(self, node: ast.Dict, scope: Names) -> Any:
         found: dict[Any, Any] = {}
@@ -196,7 +182,7 @@ class Evaluator:
         left = self.value(node.left, scope)
         for op, other in zip(node.ops, node.comparators, strict=True):
             right = self.value(other, scope)
-            if not COMPARISONS[type(op)](left, right):
+            if not _COMPARE[type(op)](left, right):
                 return False
             left = right
         return True
@@ -260,21 +246,20 @@ class Evaluator:
         """The value that a name has after this one is assigned to it."""
         return value
 
-    def binary(self, op: ast.operator, left: Any, right: Any, node: ast.AST) -> Any:
+    def binary(self, op: ast.operator, left: Any, right: Any, node: ast.expr) -> Any:
         """The value of an operation.
 
         Raises:
             NotLiteral: it has none, or one that exceeds a limit.
         """
-        line = _line(node)
         if (problem := self._oversized(op, left, right)) or type(op) not in _BINARY:
-            raise NotLiteral(line, problem or "has an operator that is not evaluated")
+            raise NotLiteral(node.lineno, problem or "has an operator that is not evaluated")
         try:
             found = _BINARY[type(op)](left, right)
         except (TypeError, ValueError, ArithmeticError) as exc:
-            raise NotLiteral(line, "has no value") from exc
+            raise NotLiteral(node.lineno, "has no value") from exc
         if isinstance(found, int) and abs(found) > 2**_MOST_BITS:
-            raise NotLiteral(line, "is too large a number")
+            raise NotLiteral(node.lineno, "is too large a number")
         if isinstance(found, list | tuple | str | bytes):
             self._limited(found, node)
         return found
@@ -306,6 +291,7 @@ class Evaluator:
         for node in nodes:
             if isinstance(node, ast.Starred):
                 found += self.spread(self.value(node.value, scope))
+                self._limited(found, node)
             else:
                 found.append(self.value(node, scope))
         return found
@@ -399,11 +385,11 @@ class Evaluator:
         for name, item in self._bound(target, value):
             scope[name] = self.named(name, item)
 
-    def items(self, found: Iterable[Any], node: ast.AST) -> Iterator[Any]:
+    def items(self, found: Iterable[Any], node: ast.expr) -> Iterator[Any]:
         """The elements of a value that is counted through, up to the limit."""
         for count, item in enumerate(found):
             if count >= self.most_items:
-                raise NotLiteral(_line(node), f"has more than {self.most_items} elements")
+                raise NotLiteral(node.lineno, f"has more than {self.most_items} elements")
             yield item
 
     def rounds(self, generators: Sequence[ast.comprehension], scope: Names) -> Iterator[Names]:
@@ -441,9 +427,9 @@ class Evaluator:
                 return f"has more than {self.most_items} elements"
         return ""
 
-    def _limited(self, found: Any, node: ast.AST) -> None:
+    def _limited(self, found: Any, node: ast.expr | ast.stmt) -> None:
         if len(found) > self.most_items * (_TEXT_ITEM if isinstance(found, str | bytes) else 1):
-            raise NotLiteral(_line(node), f"has more than {self.most_items} elements")
+            raise NotLiteral(node.lineno, f"has more than {self.most_items} elements")
 
 
 def called_name(node: ast.Call) -> str:
@@ -458,7 +444,3 @@ def shown(node: ast.AST) -> str:
     """A part of a text on one line, cut short for a message."""
     text = " ".join(ast.unparse(node).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _line(node: ast.AST) -> int:
-    return getattr(node, "lineno", 0)

@@ -109,17 +109,9 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _definitions(node: ast.stmt, jit: frozenset[str]) -> Iterator[tuple[str, _NamedStatement]]:
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            root = alias.name.partition(".")[0]
-            yield (alias.asname or root), _NamedStatement(node, frozenset(), _of_module(root, node.names))
-    elif isinstance(node, ast.ImportFrom):
-        root = (node.module or "").partition(".")[0] if not node.level else "."
-        for alias in node.names:
-            yield (
-                (alias.asname or alias.name),
-                _NamedStatement(node, frozenset(), _of_module(root, node.names)),
-            )
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        for name, _, root in _imported(node):
+            yield name, _NamedStatement(node, frozenset(), _of_module(root, node.names))
     elif isinstance(node, ast.FunctionDef):
         yield node.name, _function(node, jit)
     elif isinstance(node, ast.Assign | ast.AnnAssign):
@@ -184,12 +176,19 @@ def _is_huge(node: ast.BinOp) -> bool:
 
 def _meaning(name: str, node: ast.stmt) -> str:
     """The dotted name that a statement gives to `name`; empty if the statement is no import."""
-    for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
-        if name == (alias.asname or alias.name.partition(".")[0]) and isinstance(node, ast.Import):
-            return alias.name if alias.asname else name
-        if name == (alias.asname or alias.name) and isinstance(node, ast.ImportFrom):
-            return f"{node.module}.{alias.name}"
-    return ""
+    found = _imported(node) if isinstance(node, ast.Import | ast.ImportFrom) else ()
+    return next((meaning for own, meaning, _ in found if own == name), "")
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str, str]]:
+    """Names that an import gives, each with its dotted name and the root of its module."""
+    for alias in node.names:
+        if isinstance(node, ast.ImportFrom):
+            root = "." if node.level else (node.module or "").partition(".")[0]
+            yield alias.asname or alias.name, f"{node.module}.{alias.name}", root
+        else:
+            root = alias.name.partition(".")[0]
+            yield alias.asname or root, alias.name if alias.asname else root, root
 
 
 def _require_known_calls(file: _KernelFile, node: ast.stmt) -> None:

@@ -13,19 +13,9 @@ Leaf = Callable[[ast.expr], ast.expr | None]
 """Replacement of a part that is no arithmetic; None to translate the part itself."""
 
 _FUNCTIONS = {
-    "cdiv": "ceil_div",
-    "ceil_div": "ceil_div",
-    "ceildiv": "ceil_div",
-    "next_power_of_2": "next_pow2",
-    "next_power_of_two": "next_pow2",
-    "min": "min",
-    "max": "max",
-    "abs": "abs",
-    "int": "int",
-    "bool": "bool",
-    "gcd": "gcd",
-    "sqrt": "sqrt",
-    "log2": "log2",
+    **{name: name for name in ("ceil_div", "min", "max", "abs", "int", "bool", "gcd", "sqrt", "log2")},
+    **dict.fromkeys(("cdiv", "ceildiv"), "ceil_div"),
+    **dict.fromkeys(("next_power_of_2", "next_power_of_two"), "next_pow2"),
 }
 _TWO = ("ceil_div", "gcd")
 

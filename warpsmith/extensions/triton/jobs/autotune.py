@@ -41,7 +41,6 @@ class Autotune:
     tunables: tuple[TunedParameter, ...] = ()
     fixed: dict[str, Any] = field(default_factory=dict)
     """Values that every configuration gives and that no space can have: None and texts."""
-    key: tuple[str, ...] = ()
     mutated: frozenset[str] = frozenset()
     """Parameters that it resets or restores between runs: the kernel reads and writes them."""
     conditions: tuple[Condition, ...] = ()
@@ -69,7 +68,6 @@ def read_autotune(function: TritonFunction, module: Module) -> Autotune:
         found.lineno,
         tuple(tunables),
         fixed,
-        tuple(_words(given.get("key"), module)),
         frozenset(word for node in lists for word in _words(node, module)),
         tuple(conditions),
         (*module.remarks, *_partial(configs, tunables), *remarks),
@@ -95,15 +93,8 @@ def _configs(node: ast.expr | None, call: ast.Call, module: Module, problems: li
 
 def _readable(node: ast.expr, module: Module) -> list[Config]:
     """The configurations of a list that can be evaluated, without the others."""
-    found: list[Config] = []
-    for part in node.elts if isinstance(node, ast.List | ast.Tuple) else ():
-        try:
-            value = module.evaluate(part)
-        except NotLiteral:
-            continue
-        if isinstance(value, Config):
-            found.append(value)
-    return found
+    parts = node.elts if isinstance(node, ast.List | ast.Tuple) else ()
+    return [found for part in parts if isinstance(found := module.known(part), Config)]
 
 
 def _space(
@@ -192,10 +183,5 @@ def _pruned(node: ast.expr | None, module: Module, problems: list[str]) -> tuple
 
 def _words(node: ast.expr | None, module: Module) -> Iterator[str]:
     """The texts of a list; nothing if it is not read."""
-    if node is None:
-        return
-    try:
-        found = module.evaluate(node)
-    except NotLiteral:
-        return
+    found = None if node is None else module.known(node)
     yield from (w for w in found or () if isinstance(w, str))

@@ -127,14 +127,12 @@ class ConstexprReader:
         return scope.locals.get(given.id) if scope and isinstance(given, ast.Name) else None
 
     def _constant(self, name: str, parameter: TritonParameter) -> int | None:
-        given = self.dimensions.constant(self.launch.given.get(name)) if self.launch else None
-        if given is not None and type(given.value) is int and given.value > 0:
-            return given.value
         passed = self.launch.given.get(name) if self.launch else None
-        if isinstance(passed, ast.Name) and self.launch is not None:
-            default = self.launch.scope.defaults.get(passed.id)
-            if isinstance(default, ast.Constant) and type(default.value) is int and default.value > 0:
-                return default.value
+        if (given := _count(self.dimensions.constant(passed))) is not None:
+            return given
+        defaults = self.launch.scope.defaults if self.launch else {}
+        if isinstance(passed, ast.Name) and (given := _count(defaults.get(passed.id))) is not None:
+            return given
         text = parameter.default or ""
         return int(text) if text.isdecimal() and int(text) > 0 else None
 
@@ -142,9 +140,7 @@ class ConstexprReader:
         loops = any(isinstance(n, ast.For | ast.While) for n in ast.walk(self.function.node))
         for name, usual in (("num_warps", _WARPS), ("num_stages", _STAGES)):
             given = self.dimensions.constant(self.launch.given.get(name)) if self.launch else None
-            default = OPTION_DEFAULTS[name]
-            if given is not None and type(given.value) is int and given.value > 0:
-                default = given.value
+            default = _count(given) or OPTION_DEFAULTS[name]
             if name == "num_stages" and not loops and given is None:
                 continue  # stages are those of a loop
             yield TunedParameter(name, tuple(sorted({*usual, default})), default)
@@ -174,10 +170,9 @@ class ConstexprReader:
     @staticmethod
     def _of_presence(name: str, text: str, is_tensor: bool) -> FixedValue | None:
         """A parameter that says if host code has a tensor; None for others."""
-        if " is not None" in text or is_tensor:
-            return FixedValue(name, "true", f"the host passes {text}", True)
-        if " is None" in text:
-            return FixedValue(name, "false", f"the host passes {text}", True)
+        if is_tensor or " is not None" in text or " is None" in text:
+            value = "true" if is_tensor or " is not None" in text else "false"
+            return FixedValue(name, value, f"the host passes {text}", True)
         return None
 
     def _of_tree(self, name: str, tree: ast.expr, text: str) -> FixedValue | None:
@@ -260,6 +255,12 @@ def options_of(launch: TritonLaunch | None, autotune: Autotune, dimensions: Dime
         if dimensions.constant(launch.given.get(name)) is None:
             said = f"the host computes {name} ({_short(launch.texts[name])})"
             yield f"line {launch.line}: {said}; its values are a proposal"
+
+
+def _count(node: ast.expr | None) -> int | None:
+    """The number above 0 that a constant is; None for others."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if type(value) is int and value > 0 else None
 
 
 def literal_text(value: object) -> str:

@@ -47,13 +47,13 @@ def choose(text: str, shown: str, entry: str | None) -> tuple[TritonFunction, di
     by_name = {f.name: f for f in reversed(functions)}
     if entry is not None:
         if entry not in by_name:
-            raise InvalidInput("entry", f"{entry}: 0 such kernels in {shown}; it has {_listed(by_name)}")
+            raise InvalidInput("--entry", f"{entry}: 0 such kernels in {shown}; it has {_listed(by_name)}")
         return by_name[entry], by_name
     found = {f.name: f for f in entries(functions, tree)}
     if not found:
         raise InvalidInput("source", f"{shown}: no kernel (a function with @triton.jit) found")
     if len(found) > 1:
-        raise InvalidInput("entry", f"{shown} defines {len(found)} kernels; name one of {_listed(found)}")
+        raise InvalidInput("--entry", f"{shown} defines {len(found)} kernels; name one of {_listed(found)}")
     name = next(iter(found))
     return by_name[name], by_name
 

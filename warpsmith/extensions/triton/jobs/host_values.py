@@ -100,7 +100,7 @@ class HostNames:
             case ast.Attribute(value=owner, attr="shape"):
                 return self._shape(self.tensor(owner))
             case ast.Attribute(value=owner, attr="T"):
-                return self._permuted(self.tensor(owner), [-1, -2])
+                return self._transposed(self.tensor(owner))
             case ast.Call(func=ast.Attribute(attr="size"), args=[]):
                 return self._shape(self.tensor(node.func.value))  # type: ignore[attr-defined]
             case ast.Call():
@@ -229,13 +229,13 @@ class HostNames:
             return None
         return product(tensor.shape[axis % len(tensor.shape) + 1 :])
 
-    def _permuted(self, tensor: HostTensor | None, order: Sequence[int]) -> HostTensor | None:
-        if tensor is None or tensor.shape is None or len(tensor.shape) < len(order):
+    @staticmethod
+    def _transposed(tensor: HostTensor | None) -> HostTensor | None:
+        """A tensor with its last two axes swapped."""
+        if tensor is None or tensor.shape is None or len(tensor.shape) < 2:
             return tensor
-        parts = [*tensor.shape]
-        first, second = order
-        parts[first], parts[second] = parts[second], parts[first]
-        return HostTensor(tensor.name, parts, tensor.dtype)
+        *first, rows, columns = tensor.shape
+        return HostTensor(tensor.name, [*first, columns, rows], tensor.dtype)
 
     def _tensor_call(self, node: ast.Call) -> HostTensor | None:
         name = last_name(node.func)
@@ -254,7 +254,7 @@ class HostNames:
             return None
         if name in _SAME:
             return HostTensor(base.name, base.shape, base.dtype)
-        return self._viewed(base, args) if name in _SHAPED else self._permuted(base, [-1, -2])
+        return self._viewed(base, args) if name in _SHAPED else self._transposed(base)
 
     def _sizes(self, args: Sequence[ast.expr]) -> list[ast.expr] | None:
         found = self.value(args[0])

@@ -26,6 +26,9 @@ from warpsmith.extensions.triton.jobs.safe_values import Module
 _TORCH = {"half": "float16", "float": "float32", "double": "float64", "int": "int32", "long": "int64"}
 _DTYPES = frozenset("float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 bool".split())  # noqa: SIM905
 
+_AXIS_FORMS = ("{}", "n_{}", "num_{}", "{}s", "{}_size", "size_{}", "seqlen_{}")
+"""Names of sizes by the word that names their axis."""
+
 
 @dataclass(frozen=True)
 class ArgumentPart:
@@ -288,16 +291,7 @@ class _Parts:
 
     def _axis(self, word: str) -> ast.expr:
         known = {n.lower(): n for n in self._names if n not in self._pointers and not is_stride(n)}
-        forms = (
-            word,
-            f"n_{word}",
-            f"num_{word}",
-            f"{word}s",
-            f"{word}_size",
-            f"size_{word}",
-            f"seqlen_{word}",
-        )
-        for form in forms:
+        for form in (form.format(word) for form in _AXIS_FORMS):
             if form in known and known[form] in self._dims.scalars:
                 return self._dims.scalars[known[form]]
         return self._size(self._dims.add(f"size_{word or 'n'}"))
@@ -355,9 +349,7 @@ class _Parts:
 def _is_fraction(tree: ast.expr) -> bool:
     """True if an arithmetic divides or takes a root, and so is seldom whole."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            return True
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Pow):
             return True
         if isinstance(node, ast.Name) and node.id in ("sqrt", "log2"):
             return True

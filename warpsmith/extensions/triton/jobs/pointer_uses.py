@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from warpsmith.domain.kernels.triton_function import TritonFunction, last_name
+from warpsmith.extensions.triton.jobs.arithmetic import names_of
 
 _KEEPS = frozenset(
     "make_block_ptr advance make_tensor_descriptor _experimental_make_tensor_descriptor multiple_of "  # noqa: SIM905
@@ -40,13 +41,14 @@ class Uses:
         return self.read | self.written | self.atomic
 
 
-def pointer_uses(function: TritonFunction, functions: Mapping[str, TritonFunction]) -> Uses:
+def pointer_uses(function: TritonFunction, functions: Mapping[str, TritonFunction], depth: int = 0) -> Uses:
     """Uses of a function's parameters, also by the file's functions that it calls.
 
     Args:
         functions: the Triton functions of the file by name.
+        depth: the number of calls that lead to the function.
     """
-    return _uses(function, functions, 0)
+    return _PointerFlow(function, functions, depth).uses()
 
 
 def whole_rows(function: TritonFunction) -> dict[str, str]:
@@ -77,11 +79,6 @@ def whole_rows(function: TritonFunction) -> dict[str, str]:
             ):
                 found.setdefault(ranges[name], size)
     return found
-
-
-def _uses(function: TritonFunction, functions: Mapping[str, TritonFunction], depth: int) -> Uses:
-    reader = _PointerFlow(function, functions, depth)
-    return reader.uses()
 
 
 class _PointerFlow:
@@ -145,7 +142,7 @@ class _PointerFlow:
         match target, value:
             case ast.Name(id=name), _:
                 self._put(name, self._of(value))
-                names = self._names(value)
+                names = names_of(value)
                 self._compared[name] = self._compared.get(name, frozenset()) | self._limits(value)
                 for other in names:
                     self._compared[name] |= self._compared.get(other, frozenset())
@@ -212,7 +209,7 @@ class _PointerFlow:
             return
         names = [p.name for p in function.parameters]
         given = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
-        inner = _uses(function, self._functions, self._depth + 1)
+        inner = pointer_uses(function, self._functions, self._depth + 1)
         for kind in ("read", "written", "atomic"):
             for name in sorted(getattr(inner, kind)):
                 if name in given:
@@ -220,7 +217,7 @@ class _PointerFlow:
 
     def _bounds(self, mask: ast.expr) -> frozenset[str]:
         found = self._limits(mask)
-        for name in self._names(mask):
+        for name in names_of(mask):
             found |= self._compared.get(name, frozenset())
         return found
 
@@ -229,12 +226,8 @@ class _PointerFlow:
         found: set[str] = set()
         for inner in ast.walk(node):
             if isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.Lt | ast.LtE):
-                found |= {n for n in self._names(inner.comparators[0]) if n in self._parameters}
+                found |= {n for n in names_of(inner.comparators[0]) if n in self._parameters}
         return frozenset(found)
-
-    @staticmethod
-    def _names(node: ast.AST) -> list[str]:
-        return [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
 
     def _numbers(self, products: bool) -> Iterator[str]:
         """Parameters in places where only a number can be.

@@ -227,12 +227,7 @@ class _ConfigConditions:
     def _named(self, name: str, values: Mapping[str, ast.expr]) -> ast.expr | None:
         if name in values:
             return values[name]
-        try:
-            found = (
-                None if self.module.assigned(name) is None else self.module.evaluate(ast.Name(name, lineno=0))
-            )
-        except NotLiteral:
-            return None
+        found = None if self.module.assigned(name) is None else self.module.known(ast.Name(name, lineno=0))
         return ast.Constant(found) if isinstance(found, bool | int | float) else None
 
     def _is_mapping(self, owner: ast.expr, values: Mapping[str, ast.expr]) -> bool:

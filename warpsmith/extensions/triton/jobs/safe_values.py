@@ -61,6 +61,13 @@ class Module(Evaluator):
         except RecursionError as exc:
             raise NotLiteral(node.lineno, "is nested too deeply") from exc
 
+    def known(self, node: ast.expr) -> Any:
+        """The value of an expression at module level; None if it is not evaluated."""
+        try:
+            return self.evaluate(node)
+        except NotLiteral:
+            return None
+
     def assigned(self, name: str) -> ast.expr | None:
         """The expression that a module-level name is assigned once, or last; None for other names."""
         return self._values.get(name)
