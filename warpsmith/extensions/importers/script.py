@@ -171,8 +171,10 @@ class Script(Evaluator):
 
     def _of_Compare(self, node: ast.Compare, scope: Names) -> Any:
         sides = [plain(self.value(side, scope)) for side in (node.left, *node.comparators)]
-        is_known = len(sides) == 2 and type(node.ops[0]) in COMPARE and UNKNOWN not in sides
-        return COMPARE[type(node.ops[0])](*sides) if is_known else UNKNOWN
+        op = type(node.ops[0])
+        if len(sides) != 2 or UNKNOWN in sides or op in (ast.In, ast.NotIn):
+            return UNKNOWN
+        return COMPARE[op](*sides)  # an identity has no value
 
     def _of_IfExp(self, node: ast.IfExp, scope: Names) -> Any:
         return UNKNOWN if self.value(node.test, scope) is UNKNOWN else super()._of_IfExp(node, scope)

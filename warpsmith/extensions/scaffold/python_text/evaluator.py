@@ -29,36 +29,19 @@ _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 _COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     **COMPARE,
-    ast.In: lambda a, b: a in b,
-    ast.NotIn: lambda a, b: a not in b,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
 }
 _UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {ast.Not: operator.not_, ast.USub: operator.neg}
-_PYTHON = (
-    min,
-    max,
-    len,
-    int,
-    bool,
-    abs,
-    list,
-    tuple,
-    sorted,
-    sum,
-    dict,
-    range,
-    zip,
-    enumerate,
-    itertools.product,
-)
+_SIZES = (min, max, len, int, bool, abs, sum)
+_SERIES = (list, tuple, sorted, dict)
+_LAZY = (range, itertools.product, zip, enumerate)
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    **{function.__name__: function for function in _PYTHON},
+    **{function.__name__: function for function in (*_SIZES, *_SERIES, *_LAZY)},
     "constexpr": lambda a: a,
     "cdiv": lambda a, b: -(-a // b),
     "next_power_of_2": lambda a: 1 << max(int(a) - 1, 0).bit_length(),
 }
-_LAZY = (range, itertools.product, zip, enumerate)
 
 
 class NotLiteral(Exception):
@@ -147,13 +130,9 @@ class Evaluator:
 
     def _of_List(self, node: ast.List | ast.Tuple | ast.Set, scope: Names) -> Any:
         found = self.elements(node.elts, scope)
-        return (
-            found
-            if isinstance(node, ast.List)
-            else tuple(found)
-            if isinstance(node, ast.Tuple)
-            else set(found)
-        )
+        if isinstance(node, ast.List):
+            return found
+        return tuple(found) if isinstance(node, ast.Tuple) else set(found)
 
     _of_Tuple = _of_Set = _of_List
 
