@@ -1,4 +1,4 @@
-"""What the records of a job say to an agent step."""
+"""Records of a job in the form in which agent steps get them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class AgentTurn:
     """The agent's words."""
     calls: Sequence[ToolCall]
     answers: Sequence[ToolAnswer]
-    """One for each call."""
+    """Answers of the tools, one for each call."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Earlier:
-    """What an earlier job taught about the same kernel or one like it."""
+    """Lesson of an earlier job about the same kernel or one like it."""
 
     job_id: str
     lesson: Lesson
@@ -66,7 +66,7 @@ class StepFacts:
     rejected: Template | None = None
     """The template that the repairer is to mend."""
     log: str = ""
-    """What the compiler said about it."""
+    """Messages of the compiler."""
     turns: Sequence[AgentTurn] = ()
     """Earlier turns of the step's conversation."""
     tried: Sequence[Tried] = ()

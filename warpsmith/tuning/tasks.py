@@ -1,4 +1,4 @@
-"""What tasks are given and bring back: two unions, told apart by `kind`. Stored as JSON; read by `decide`."""
+"""Payloads and results of tasks: two unions, told apart by `kind`. Stored as JSON; read by `decide`."""
 
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
@@ -81,7 +81,7 @@ class BaselineResult(Frozen):
     """Half width of the kernel's 95 % A/A interval by workload key: the noise that claims on it must exceed.
     Without workloads whose launches take too long."""
     refused: str = ""
-    """Why the job cannot be tuned; empty if it can."""
+    """Reason for not tuning the job; empty if it can be tuned."""
     rejected: Rejected | None = None
     cases: tuple[CheckedCase, ...] = ()
     """Cases on which the kernel is right, and which candidates are checked with."""
@@ -147,11 +147,11 @@ class ProfilePayload(Frozen):
 
 
 class ProfileResult(Frozen):
-    """What the platform's profiler saw of a candidate's best configuration."""
+    """Findings of the platform's profiler on a candidate's best configuration."""
 
     kind: Literal[TaskKind.PROFILE] = TaskKind.PROFILE
     counters: Counters | None = None
-    """None: no configuration of the candidate was measured."""
+    """Counters of the platform; None: no configuration of the candidate was measured."""
 
 
 Bottleneck = Literal["memory", "latency", "launch", "occupancy", "spills", "arithmetic", "unknown"]
@@ -196,7 +196,7 @@ class ToolCall(Frozen):
     draft: str = ""
     """Name of the template in this conversation (`d0`, `d1`); empty if the tool needs none."""
     template: Template | None = None
-    """That template, as it was accepted."""
+    """Accepted form of that template."""
     configurations: tuple[Configuration, ...] = ()
     """Configurations of the template; empty: its defaults."""
     answer: ToolAnswer | None = None
@@ -214,7 +214,7 @@ class ToolPayload(Frozen):
 
 
 class ToolResult(Frozen):
-    """What the tools said."""
+    """Answers of the tools."""
 
     kind: Literal[TaskKind.TOOL] = TaskKind.TOOL
     answers: dict[str, ToolAnswer] = {}
@@ -358,11 +358,11 @@ class SliceResult(Frozen):
     seconds: float = 0.0
     ended_by: SliceEnd = SliceEnd.LIMIT
     reason: str = ""
-    """Why the template was rejected, if it was."""
+    """Reason for rejecting the template; empty if it was not rejected."""
     faults: tuple[RuleFault, ...] = ()
     """The rules for which the template fails, if they were found; without them it holds."""
     refusal: str = ""
-    """Why the first refused configuration was refused; empty if none was."""
+    """Reason of the first rejection; empty if no configuration was rejected."""
     sampled: bool = False
     """True if the configurations could not be enumerated, and the slice searched a random part of them."""
 
@@ -424,7 +424,7 @@ Result = Annotated[
 
 
 def joined(results: Iterable[Result | None]) -> JobBaseline | None:
-    """What is known of the user's kernel: its baseline, the tester's cases, the profiles of candidates.
+    """Join the results on the user's kernel: its baseline, the tester's cases, the profiles of candidates.
 
     Args:
         results: of the job's tasks, in order; those of other kinds are passed over.

@@ -1,4 +1,4 @@
-"""What a finished job taught."""
+"""Lesson of a finished job."""
 
 from typing import Self
 
