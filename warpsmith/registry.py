@@ -2,7 +2,8 @@
 
 An extension names what it adds as `module:object` by kind; a module is imported when its object is asked for.
 Those of this package are in `EXTENSIONS`; another package declares an entry point of the group `GROUP` whose
-object is an `Extension`.
+object is an `Extension`. The module of an `Extension` imports nothing of warpsmith but this registry, and
+that of a language `warpsmith.domain.language` only: their names are needed before anything else.
 """
 
 from collections.abc import Mapping

@@ -306,14 +306,14 @@ class _Parts:
         return named or self._dims.add("n_rows")
 
     def _columns(self) -> str | None:
-        """The dimension that masks compare with most often."""
+        """The dimension that masks compare with most often; of equals the first by name."""
         counts: dict[str, int] = {}
         for names in self.uses.bounds.values():
             for name in names:
                 tree = self._dims.scalars.get(name)
                 if isinstance(tree, ast.Name):
                     counts[tree.id] = counts.get(tree.id, 0) + 1
-        return max(counts, key=lambda name: counts[name], default=None)
+        return max(sorted(counts), key=lambda name: counts[name], default=None)
 
     @staticmethod
     def _size(name: str) -> ast.expr:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from warpsmith.domain.kernels.triton_function import TritonFunction, last_name
-from warpsmith.extensions.scaffold.python_text.evaluator import NotLiteral
 from warpsmith.extensions.triton.jobs.arithmetic import translated, with_names
 from warpsmith.extensions.triton.jobs.safe_values import Module
 
