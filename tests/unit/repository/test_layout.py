@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from scripts import house
+from testbed.rooms import read_rooms
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = ("warpsmith", "agents", "db", "worker", "api")
@@ -211,3 +212,25 @@ def test_distributions_can_be_seen() -> None:
     """The test above says something only where installed files are listed."""
     seen = {str(path) for d in distributions() for path in d.files or ()}
     assert any(name.startswith("celery/") for name in seen)
+
+
+@pytest.mark.parametrize("room", [name for name in house.limits()["lines"] if (ROOT / name).is_dir()])
+def test_every_room_says_what_is_in_it(room: str) -> None:
+    if room == house.BENCHMARKS:
+        return
+    lines = (ROOT / room / "AGENTS.md").read_text().splitlines()
+    assert len(lines) <= 12
+    assert lines[0] == f"# {room}"
+    words = "\n".join(lines)
+    (begin,) = re.findall(r"\*\*Begin with:\*\* `(.+)`", words)
+    assert (ROOT / room / begin).is_file()
+    (tests,) = re.findall(r"\*\*Tests:\*\* `\.venv/bin/python -m pytest (.+)`", words)
+    assert tests.split() == read_rooms().get(room)
+
+
+def test_the_reading_order_has_the_lines_that_it_says() -> None:
+    rows = re.findall(r"^\| \d+ \| `(.+?)` \| (\d+) \|", (ROOT / "docs/reading-order.md").read_text(), re.M)
+    told = {path: int(lines) for path, lines in rows}
+    found = {path: len((ROOT / path).read_text().splitlines()) for path in told}
+    assert {p: n for p, n in found.items() if abs(n - told[p]) > max(20, told[p] // 10)} == {}
+    assert 10 <= len(told) <= 16 and sum(found.values()) < 5000
