@@ -95,7 +95,7 @@ def run(part: Sequence[str], words: Sequence[str], costs: Path) -> tuple[int, fl
 def folder_of(test: str) -> str:
     """Folder of a test as the table names it: two levels, three below `tests/unit`."""
     parts = test.split("::", maxsplit=1)[0].split("/")[:-1]
-    return "/".join(parts[: 3 if parts[1:2] == ["unit"] else 2])
+    return "/".join(parts[: 3 if parts[1:2] in (["unit"], ["extensions"]) else 2])
 
 
 def by_folder(costs: Mapping[str, float]) -> dict[str, dict[str, float]]:

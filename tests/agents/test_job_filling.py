@@ -8,7 +8,7 @@ import pytest
 
 from tests.agents.conftest import settings_of
 from tests.agents.model_server import Turn, in_order, model_server
-from tests.unit.cli.test_fill import REFERENCE, REPLY, SOURCE
+from tests.extensions.scaffold.test_fill import REFERENCE, REPLY, SOURCE
 from warpsmith.device_checks.compile_check import Compiler
 from warpsmith.errors import Unavailable
 from warpsmith.extensions.scaffold.command.fill import Filler

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.unit.rewrite.test_edits import copying
+from tests.extensions.rules.test_edits import copying
 from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.templates.outcome import Measured, Stage
