@@ -7,7 +7,8 @@ from typing import Any
 import yaml
 
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.scaffold.yaml_text import TODO, yaml_extent, yaml_flow, yaml_number
+from warpsmith.extensions.scaffold.argument_line import with_numbers
+from warpsmith.extensions.scaffold.yaml_text import TODO, yaml_extent, yaml_flow
 from warpsmith.job_files.filling_contracts import FillReply
 
 _ITEM = re.compile(r"^(?P<start>\s*- )\{name: ")
@@ -28,7 +29,7 @@ def filled(text: str, reply: FillReply, said: str) -> str:
     Raises:
         InvalidInput: the reply names an argument that the job file does not have.
     """
-    arguments = {a.name: _plain(a.model_dump(mode="json", exclude_unset=True)) for a in reply.arguments}
+    arguments = {a.name: with_numbers(a.model_dump(mode="json", exclude_unset=True)) for a in reply.arguments}
     rows = list(_rows(text.split("\n"), reply, arguments, said))
     if arguments:
         raise InvalidInput("arguments", f"the job file has no {', '.join(sorted(arguments))}")
@@ -39,15 +40,6 @@ def open_lines(text: str) -> list[str]:
     """Lines of the job file that are still marked as guesses, without comments that stand alone."""
     rows = (row.strip() for row in text.split("\n"))
     return [row for row in rows if f"# {TODO}" in row and not row.startswith("#")]
-
-
-def _plain(value: Any) -> Any:
-    """The same with expressions that are numbers as numbers."""
-    if isinstance(value, dict):
-        return {k: v if k in ("name", "to", "type") else _plain(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_plain(v) for v in value]
-    return yaml_number(value) if isinstance(value, str) else value
 
 
 def _rows(rows: Sequence[str], reply: FillReply, arguments: dict[str, Any], said: str) -> Iterator[str]:

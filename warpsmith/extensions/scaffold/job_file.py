@@ -5,12 +5,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
-
-import yaml
 
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.scaffold.argument_line import ArgumentLine
+from warpsmith.extensions.scaffold.argument_line import ArgumentLine, Fields, with_numbers
 from warpsmith.extensions.scaffold.guesses import ELEMENTS, Bindings, Surroundings, bind
 from warpsmith.extensions.scaffold.indices.index_space import IndexSpace, index_space
 from warpsmith.extensions.scaffold.indices.index_space import Surroundings as Around
@@ -107,7 +104,7 @@ def job_skeleton(
         texts = tuple(given.host_texts.items())
         space = launched(space, _launches(texts, kernel, dialect, tuple(numbers.items())), kernel)
     dimensions = known.dimensions() or dimensions_of(kernel, space)
-    extent = yaml_word(next(iter(dimensions.values()))[0])
+    extent = next(iter(dimensions.values()))[0]
     known_sizes = Sizes(dimensions, space)
     grid = known_sizes.named(space.grid) or [f"ceil_div({extent}, {space.block[0]})"]
     structs = StructWriter(index, enumerators, extent)
@@ -116,10 +113,11 @@ def job_skeleton(
         for n, a in enumerate(kernel.arguments)
     ]
     if not known.workloads:
-        fields = _fields(a.fields for a in arguments)
-        shapes = [str(e) for f in fields for e in f.get("shape", ())]
-        dimensions = above_zero(fitting(dimensions, fields), [*grid, *shapes])
-    symbols = [known.informed_symbol(s) for s in _symbols(kernel, (source_text, *given.headers), constants)]
+        shapes = [str(e) for a in arguments for e in a.fields.get("shape", ())]
+        buffers = [with_numbers(a.fields) for a in arguments]
+        dimensions = above_zero(fitting(dimensions, buffers), [*grid, *shapes])
+    found = _symbols(kernel, (source_text, *given.headers), constants)
+    symbols = [known.informed(s, s.fields.get("name", "")) for s in found]
     above = given.first_line - 1
     lines = [
         f"# Job for the kernel {kernel.qualified_name} of {path_text} (line {above + kernel.line}).",
@@ -138,8 +136,8 @@ def job_skeleton(
         *_workloads(dimensions, known),
         *reference_lines(
             kernel,
-            _fields(a.fields for a in arguments),
-            _fields(_behind(arguments, symbols)),
+            [with_numbers(a.fields) for a in arguments],
+            [with_numbers(fields) for fields in _behind(arguments, symbols)],
         ),
         "budget: {rounds: 2, trials: 200, seconds: 300}",
         *(f"# {remark}" for remark in known.remarks),
@@ -151,10 +149,6 @@ def job_skeleton(
         *([] if known.parameters else _tunables(kernel, constants, bindings)),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _fields(texts: Iterable[str]) -> list[dict[str, Any]]:
-    return [yaml.safe_load(f"{{{text}}}") for text in texts]
 
 
 @lru_cache(maxsize=4)
@@ -332,16 +326,16 @@ def _entry(
     yield f"  entry: {yaml_word(name)}"
 
 
-def _behind(arguments: Iterable[ArgumentLine], symbols: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _behind(arguments: Iterable[ArgumentLine], symbols: Iterable[ArgumentLine]) -> Iterator[Fields]:
     """Fields of the memory that is no argument."""
-    yield from (text for a in arguments for text in a.buffers)
-    yield from (fields for fields, _ in symbols if fields)
+    yield from (fields for a in arguments for fields in a.buffers)
+    yield from (s.fields for s in symbols if s.fields)
 
 
 def _symbols(
     kernel: KernelDefinition, texts: Sequence[str], constants: Iterable[FoundConstant]
-) -> list[tuple[str, str]]:
-    """Fields of the constant memory that the kernel reads and host code fills, each with its comment."""
+) -> list[ArgumentLine]:
+    """Lines of the constant memory that the kernel reads and host code fills."""
     whole = [blank(text) for text in texts]
     bodies = {m.group(1): m.group(2) for text in whole for m in _MACRO.finditer(text)}
     for text in whole:
@@ -350,23 +344,21 @@ def _symbols(
     return list(symbol_lines(texts, used, {c.name: c.value for c in constants}))
 
 
-def _arguments(arguments: list[ArgumentLine], symbols: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _arguments(arguments: list[ArgumentLine], symbols: Sequence[ArgumentLine]) -> Iterator[str]:
     if not arguments:
         yield f"  arguments: []  # {TODO}: this kernel has none, and a job compares what a kernel writes"
         return
     if not any(a.is_written for a in arguments):
         yield f"  # {TODO}: one argument needs the role output or inout: a job compares what a kernel writes."
     yield "  arguments:"
-    for a in arguments:
-        yield f"    - {{{a.fields}}}" + (f"  # {a.comment}" if a.comment else "")
-    buffers = [text for a in arguments for text in a.buffers]
+    yield from (a.item() for a in arguments)
+    buffers = [fields for a in arguments for fields in a.buffers]
     if buffers:
         yield f"  # {TODO}: what the pointers in structs lead to: shapes, roles, or no buffer at all (null)."
-    if buffers or any(fields for fields, _ in symbols):
+    if buffers or any(s.fields for s in symbols):
         yield "  buffers:"
-        yield from (f"    - {{{text}}}" for text in buffers)
-    for fields, comment in symbols:
-        yield f"    - {{{fields}}}  # {comment}" if fields else f"  # {comment}"
+    yield from (ArgumentLine(fields).item() for fields in buffers)
+    yield from (s.item() for s in symbols)
 
 
 def _tunables(

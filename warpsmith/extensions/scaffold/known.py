@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import yaml
-
-from warpsmith.extensions.scaffold.argument_line import ArgumentLine
+from warpsmith.extensions.scaffold.argument_line import ArgumentLine, with_numbers
 from warpsmith.extensions.scaffold.yaml_text import TODO, yaml_flow, yaml_number
 from warpsmith.source.kernels.kernel_definitions import KernelDefinition
 
@@ -94,23 +92,17 @@ class KnownJob:
     def informed(self, line: ArgumentLine, name: str) -> ArgumentLine:
         """The line of an argument with these facts in place of guesses."""
         known = self.arguments.get(name)
-        data = yaml.safe_load(f"{{{line.fields}}}")
-        if known is None or not (known.shape or known.value or known.role) or data["role"] == "struct":
+        if known is None or not (known.shape or known.value or known.role):
+            return line
+        data = with_numbers(line.fields)
+        if data.get("role", "struct") == "struct":
             return line
         is_open = data["dtype"] == TODO or (TODO in line.comment and "type" in line.comment)
         replaced = (*_REPLACED.get(data["role"], ()), *(["dtype"] if is_open else []))
         data |= {f: v for f, v in known.fields().items() if v != "" and f in replaced and f in data}
         if data["role"] == "output":
             data.pop("draw", None)
-        return replace(line, fields=yaml_flow(data)[1:-1], comment=f"as {self.origin} says")
-
-    def informed_symbol(self, symbol: tuple[str, str]) -> tuple[str, str]:
-        """Fields and comment of a symbol with these facts in place of guesses."""
-        fields, comment = symbol
-        if not fields:
-            return symbol
-        line = self.informed(ArgumentLine(fields, comment), yaml.safe_load(f"{{{fields}}}")["name"])
-        return line.fields, line.comment
+        return replace(line, fields=data, comment=f"as {self.origin} says", is_told=True)
 
     def space(self) -> Iterator[str]:
         """Lines with the parameters and constraints of the search space."""

@@ -10,6 +10,7 @@ from typing import Any
 from warpsmith.domain.device import Backend
 from warpsmith.domain.kernels.triton_function import TritonFunction, read_kernels
 from warpsmith.errors import InvalidInput
+from warpsmith.extensions.scaffold.argument_line import ArgumentLine
 from warpsmith.extensions.scaffold.placeholder_sizes import above_zero, fitting
 from warpsmith.extensions.scaffold.yaml_text import TODO, yaml_extent, yaml_flow, yaml_number, yaml_word
 from warpsmith.extensions.triton.jobs.constexprs import FixedValue
@@ -89,19 +90,13 @@ def _lines(function: TritonFunction, shown: str, parts: JobParts) -> Iterator[st
 
 
 def _argument(argument: ArgumentPart) -> str:
-    fields = [f"name: {yaml_word(argument.name)}", f"dtype: {argument.dtype}", f"role: {argument.role}"]
-    if argument.role == "scalar":
-        fields.append(f"value: {_number(argument.value)}")
-    else:
-        fields.append(f"shape: [{', '.join(map(yaml_extent, argument.shape))}]")
+    is_number = argument.role == "scalar"
+    rest = {"value": argument.value} if is_number else {"shape": list(argument.shape)}
+    fields = {"name": argument.name, "dtype": argument.dtype, "role": argument.role, **rest}
     marks = " and ".join(_GUESSED[g] for g in argument.guesses)
     said = [f"{TODO}: {marks}"] if marks else []
     comment = "; ".join(w for w in (*said, _one_line(argument.comment)) if w)
-    return f"    - {{{', '.join(fields)}}}" + (f"  # {comment}" if comment else "")
-
-
-def _number(text: str) -> str:
-    return text if not isinstance(yaml_number(text), str) else yaml_word(text)
+    return ArgumentLine(fields, comment).item()
 
 
 def _constexpr(value: FixedValue) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import FUNCTIONS
-from warpsmith.extensions.scaffold.argument_line import ArgumentLine
+from warpsmith.extensions.scaffold.argument_line import ZEROS, ArgumentLine, Fields
 from warpsmith.extensions.scaffold.guesses import (
     DEFAULT_EXTENT,
     Bindings,
@@ -18,7 +18,7 @@ from warpsmith.extensions.scaffold.guesses import (
 from warpsmith.extensions.scaffold.indices.index_space import IndexSpace
 from warpsmith.extensions.scaffold.lines.element_uses import cast_types, is_under_root
 from warpsmith.extensions.scaffold.lines.structs import StructWriter
-from warpsmith.extensions.scaffold.yaml_text import TODO, yaml_extent, yaml_word
+from warpsmith.extensions.scaffold.yaml_text import TODO
 from warpsmith.source.declarations.argument_lists import KernelArgument
 from warpsmith.source.declarations.type_words import element_type
 from warpsmith.source.kernels.kernel_definitions import KernelDefinition
@@ -38,9 +38,8 @@ _CHANNEL = {"f": Dtype.FLOAT32, "i": Dtype.INT32, "ui": Dtype.UINT32, "h": Dtype
 _ROLES = {(True, False): Role.INPUT, (False, True): Role.OUTPUT, (True, True): Role.INOUT}
 """Roles by whether a kernel reads, and whether it writes a buffer."""
 _READ_ONLY = (True, False)
-_ZEROS = ", draw: {distribution: constant, low: 0}"
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_ABOVE_ZERO = ", draw: {distribution: uniform, low: 0.1, high: 1}"
+_ABOVE_ZERO: Fields = {"distribution": "uniform", "low": 0.1, "high": 1}
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ class _Elements:
 
     def extent(self, text: str) -> str:
         """Elements along the last axis as numbers, which are as many for each as it has lanes."""
-        return f'"{self.lanes} * {_factor(text)}"' if self.lanes > 1 else yaml_extent(text)
+        return f"{self.lanes} * {_factor(text)}" if self.lanes > 1 else text
 
 
 def _elements(a: KernelArgument, kernel: KernelDefinition, bindings: Bindings) -> _Elements:
@@ -140,20 +139,18 @@ def argument_line(
         bindings: types chosen for the template parameters.
         structs: writes structs by value.
     """
-    label = a.name or f"argument_{position}"
-    name = yaml_word(label)
+    name = a.name or f"argument_{position}"
     elements = _elements(a, kernel, bindings)
     if a.image_axes and a.access != "read_write":
         return _image(name, a, kernel, sizes.dimensions)
     if elements.dtype is None and not (a.is_pointer or a.is_reference or a.is_image):
-        found = structs.written(label, a.base, bindings.values)
+        found = structs.written(name, a.base, bindings.values)
         if found is not None:
-            words = "; ".join((f"{TODO}: values, and the buffers below", *found.unknown))
-            return ArgumentLine(found.fields, words, found.is_written, found.buffers)
+            return found
     cannot = _inexpressible(a, elements.dtype)
     if cannot:
-        rest = "role: input, shape: [1]" if a.is_pointer else "role: scalar, value: 0"
-        return ArgumentLine(f"name: {name}, dtype: {TODO}, {rest}", f"{TODO}: `{a.type_text}` {cannot}")
+        rest: Fields = {"role": "input", "shape": [1]} if a.is_pointer else {"role": "scalar", "value": 0}
+        return ArgumentLine({"name": name, "dtype": TODO, **rest}, f"{TODO}: `{a.type_text}` {cannot}")
     if not a.is_pointer:
         return _scalar(name, a, elements, sizes)
     if a.address_space == "local":
@@ -163,16 +160,16 @@ def argument_line(
 
 def _scalar(name: str, a: KernelArgument, elements: _Elements, sizes: Sizes) -> ArgumentLine:
     assert elements.dtype is not None
-    fields = f"name: {name}, dtype: {elements.dtype.value}, role: scalar, "
+    fields: Fields = {"name": name, "dtype": elements.dtype.value, "role": "scalar"}
     if elements.lanes > 1:
-        values = ", ".join(["1"] * elements.lanes)
-        return ArgumentLine(f"{fields}values: [{values}]", f"{TODO}: `{a.type_text}`; the value of each lane")
+        words = f"{TODO}: `{a.type_text}`; the value of each lane"
+        return ArgumentLine({**fields, "values": [1] * elements.lanes}, words)
     if a.name in sizes.dimensions:
-        return ArgumentLine(f"{fields}value: {yaml_word(sizes.dimensions[a.name][0])}")
+        return ArgumentLine({**fields, "value": sizes.dimensions[a.name][0]})
     said = f"`{a.type_text}`; " if a.dtype is None else ""
     is_free = a.name in sizes.space.free
     comment = "any value: it decides no branch and no index" if is_free else f"{TODO}: {said}its value"
-    return ArgumentLine(f"{fields}value: {scalar_value(a)}", comment)
+    return ArgumentLine({**fields, "value": scalar_value(a)}, comment)
 
 
 def _inexpressible(a: KernelArgument, dtype: Dtype | None) -> str:
@@ -200,7 +197,7 @@ def _local(name: str, a: KernelArgument, elements: _Elements, sizes: Sizes) -> A
     words = f"{TODO}: {unit} that a work-group needs; here as many as it has work-items"
     extents = sizes.of(a.name) if reason else [n for n in sizes.space.block if n != "1"]
     shape = elements.extent(" * ".join(map(_factor, extents)) or "1")
-    fields = f"name: {name}, dtype: {(dtype or Dtype.UINT8).value}, role: local, shape: [{shape}]"
+    fields = {"name": name, "dtype": (dtype or Dtype.UINT8).value, "role": "local", "shape": [shape]}
     return ArgumentLine(fields, f"shape {reason}" if reason else words)
 
 
@@ -220,14 +217,10 @@ def _image(
     role = Role.OUTPUT if a.access == "write" else Role.INPUT
     used = re.search(rf"\b(?:read|write)_image(f|i|ui|h)\s*\(\s*{re.escape(a.name)}\b", kernel.body)
     dtype = _CHANNEL[used.group(1) if used else "f"]
-    shape = ", ".join((*map(yaml_word, named), "4"))
-    fields = f"name: {name}, dtype: {dtype.value}, role: {role.value}, shape: [{shape}], "
     words = "[depth, height, width, channels]" if a.image_axes == 3 else "[height, width, channels]"
-    return ArgumentLine(
-        f"{fields}image: {{channels: rgba}}",
-        f"{TODO}: {words}; channels, and the type of one",
-        role is Role.OUTPUT,
-    )
+    fields: Fields = {"name": name, "dtype": dtype.value, "role": role.value, "shape": [*named, 4]}
+    fields["image"] = {"channels": "rgba"}
+    return ArgumentLine(fields, f"{TODO}: {words}; channels, and the type of one", role is Role.OUTPUT)
 
 
 def _buffer(
@@ -247,23 +240,25 @@ def _buffer(
     notes = [of_type, f"shape {reason}" if reason else ""]
     said = "; ".join(filter(None, (*doubts, *notes)))
     *outer, last = sizes.of(a.name)
-    shape = ", ".join((*map(yaml_extent, outer), elements.extent(last)))
     known = elements.dtype or elements.guess
-    draw = _draw(a, elements, kernel, holds_indices) if is_drawn else ""
-    fields = (
-        f"name: {name}, dtype: {known.value if known else TODO}, role: {role.value}, shape: [{shape}]{draw}"
-    )
+    draw = _draw(a, elements, kernel, holds_indices) if is_drawn else None
+    fields: Fields = {"name": name, "dtype": known.value if known else TODO, "role": role.value}
+    fields["shape"] = [*outer, elements.extent(last)]
+    if draw:
+        fields["draw"] = draw
     return ArgumentLine(fields, f"{TODO}: {said}" if any(doubts) else said, role is not Role.INPUT)
 
 
-def _draw(a: KernelArgument, elements: _Elements, kernel: KernelDefinition, holds_indices: bool) -> str:
-    """The field that says how a buffer's values are drawn; empty for the usual way."""
+def _draw(
+    a: KernelArgument, elements: _Elements, kernel: KernelDefinition, holds_indices: bool
+) -> Fields | None:
+    """The draw of a buffer's values; None for the usual one."""
     if elements.dtype is None:
-        return _ZEROS if elements.guess else ""
+        return ZEROS if elements.guess else None
     if holds_indices:
-        return _ZEROS
+        return ZEROS
     positive = elements.dtype.is_float and a.name and is_under_root(kernel.body, a.name)
-    return _ABOVE_ZERO if positive else ""
+    return _ABOVE_ZERO if positive else None
 
 
 def _holds_indices(name: str, dtype: Dtype | None, space: IndexSpace) -> bool:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from warpsmith.domain.arguments.argument import Role
-from warpsmith.extensions.scaffold.yaml_text import TODO, yaml_word
+from warpsmith.extensions.scaffold.argument_line import ArgumentLine
+from warpsmith.extensions.scaffold.yaml_text import TODO
 from warpsmith.source.declarations.device_variables import DeviceVariable, device_variables
 from warpsmith.source.declarations.named_constants import integer_value
 from warpsmith.source.declarations.type_words import element_type
@@ -33,8 +34,8 @@ def function_bodies(text: str) -> dict[str, str]:
 
 def symbol_lines(
     texts: Sequence[str], used: Collection[str], constants: Mapping[str, int]
-) -> Iterator[tuple[str, str]]:
-    """Fields and comment of each constant without initialiser; one that no symbol can be has no fields.
+) -> Iterator[ArgumentLine]:
+    """The line of each constant without initialiser; one that no symbol can be has no fields.
 
     Args:
         texts: the source and its headers.
@@ -46,16 +47,13 @@ def symbol_lines(
             yield _line(v, constants)
 
 
-def _line(v: DeviceVariable, constants: Mapping[str, int]) -> tuple[str, str]:
+def _line(v: DeviceVariable, constants: Mapping[str, int]) -> ArgumentLine:
     dtype, lanes = element_type(v.type_text, {})
     if dtype is None:
-        return (
-            "",
-            f"{TODO}: host code fills `{v.type_text} {v.name}`; no symbol has that type: make it an argument",
-        )
+        words = f"host code fills `{v.type_text} {v.name}`; no symbol has that type: make it an argument"
+        return ArgumentLine({}, f"{TODO}: {words}")
     known = [integer_value(extent, constants) for extent in v.extents]
     shape = [str(extent or 1) for extent in known] + ([str(lanes)] if lanes > 1 else [])
     said = "" if all(known) else f"shape: `{', '.join(v.extents)}`; "
-    fields = f"name: {yaml_word(v.name)}, dtype: {dtype.value}, role: {Role.SYMBOL.value}"
-    fields += f", shape: [{', '.join(shape or ['1'])}]"
-    return fields, f"{TODO}: {said}host code fills it: a draw, or a value"
+    fields = {"name": v.name, "dtype": dtype.value, "role": Role.SYMBOL.value, "shape": shape or ["1"]}
+    return ArgumentLine(fields, f"{TODO}: {said}host code fills it: a draw, or a value")
