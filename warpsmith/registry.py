@@ -49,7 +49,7 @@ class Kind(StrEnum):
     IMPORTER = "importer"
     """Module as `warpsmith.extensions.scaffold.ports.Importer`: reads files of another tool for `init`."""
     EXPORT = "export"
-    """`(Wanted) -> Mapping[str, str]`, by format: texts of an export by path."""
+    """`(ExportRequest) -> Mapping[str, str]`, by format: texts of an export by path."""
     SCAFFOLD = "scaffold"
     """Module as `warpsmith.extensions.scaffold.ports.Scaffold`, by language: writes job files for `init`."""
     DRAFT = "draft"

@@ -40,8 +40,8 @@ from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.domain.templates.template import Template
 from warpsmith.errors import WarpsmithError
 from warpsmith.extensions.rules.templater import make_template
-from warpsmith.extensions.scaffold.command.init import Wanted
-from warpsmith.extensions.scaffold.command.init_trials import tried_skeleton
+from warpsmith.extensions.scaffold.command.init import InitOptions
+from warpsmith.extensions.scaffold.command.init_trials import tried_scaffold
 from warpsmith.job_files.jobfile import JobFile
 from warpsmith.settings import Settings
 
@@ -132,7 +132,7 @@ def _compiler() -> Compiler:
 def _looked_at(found: Found, source: Path, target: Path) -> dict[str, Any]:
     compiler = _compiler()
     try:
-        text = tried_skeleton([source], target, Wanted(found.name, found.project.backend), compiler)
+        text = tried_scaffold([source], target, InitOptions(found.name, found.project.backend), compiler)
     except WarpsmithError as exc:
         return {"outcome": OUTCOMES[4], "why": str(exc)[:300]}
     left = sum("TODO" in line for line in text.splitlines()[2:])

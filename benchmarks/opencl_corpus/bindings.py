@@ -17,7 +17,7 @@ import yaml
 from benchmarks.opencl_corpus.sources import PROJECTS, fetch
 from benchmarks.provenance import record_folder
 from warpsmith.domain.jobs.job import Job
-from warpsmith.extensions.scaffold.job_file import job_skeleton
+from warpsmith.extensions.scaffold.job_file import job_scaffold
 from warpsmith.job_files.jobfile import parse_job
 from warpsmith.source.kernels.kernel_definitions import Dialect, find_kernels
 
@@ -71,7 +71,7 @@ def alone(source: str, entry: str) -> str:
 def _job(
     source: str, entry: str, binding: Mapping[str, Any], options: tuple[str, ...], seconds: float
 ) -> Job:
-    data: dict[str, Any] = yaml.safe_load(job_skeleton(source, "kernel.cl", Dialect.OPENCL, entry))
+    data: dict[str, Any] = yaml.safe_load(job_scaffold(source, "kernel.cl", Dialect.OPENCL, entry))
     kernel = data["kernel"]
     del kernel["source_file"]
     kernel |= {"source": source, "options": list(options)}

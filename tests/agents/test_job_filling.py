@@ -12,8 +12,8 @@ from tests.extensions.scaffold.test_fill import REFERENCE, REPLY, SOURCE
 from warpsmith.device_checks.compile_check import Compiler
 from warpsmith.errors import Unavailable
 from warpsmith.extensions.scaffold.command.fill import Filler
-from warpsmith.extensions.scaffold.command.fill_ways import Ways, completed
-from warpsmith.extensions.scaffold.command.init import Wanted
+from warpsmith.extensions.scaffold.command.fill_ways import FillWays, completed
+from warpsmith.extensions.scaffold.command.init import InitOptions
 from warpsmith.settings import Settings
 
 WRONG = REPLY | {"reference": REFERENCE.replace("3 * x", "2 * x")}
@@ -27,8 +27,8 @@ def made(folder: Path, settings: Settings) -> str:
     """The job file that a model completes."""
     (folder / "scale.cl").write_text(SOURCE)
     with Compiler(settings) as compiler:
-        filler = Filler([folder / "scale.cl"], folder / "job.yaml", Wanted(), compiler)
-        text = completed(filler, Ways(asks_model=True))
+        filler = Filler([folder / "scale.cl"], folder / "job.yaml", InitOptions(), compiler)
+        text = completed(filler, FillWays(asks_model=True))
     assert text is not None
     return text
 

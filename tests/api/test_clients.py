@@ -23,9 +23,9 @@ from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput, NotFound, TimedOut, Unavailable, WarpsmithError
 from warpsmith.extensions.clients.client import AsyncClient, Client
 from warpsmith.extensions.clients.client.call import Call, Pages
-from warpsmith.extensions.clients.client.calls import Calls, stream_path
+from warpsmith.extensions.clients.client.calls import ClientMethods, stream_path
 from warpsmith.extensions.clients.client.event_stream import Told
-from warpsmith.extensions.clients.client.patience import Patience, StatusPoll
+from warpsmith.extensions.clients.client.patience import StatusPoll, StatusWait
 from warpsmith.extensions.clients.client.request import Request
 from warpsmith.http_models import EventView, JobLesson, JobStatus, TrialView
 from warpsmith.testing.jobs import scale_job
@@ -73,12 +73,12 @@ def finisher(service: Service) -> Callable[[JobStatus], None]:
 
 def calls() -> dict[str, Call[Any, Any] | Pages[Any, Any]]:
     """All calls by name."""
-    return {n: c for n, c in vars(Calls).items() if isinstance(c, Call | Pages)}
+    return {n: c for n, c in vars(ClientMethods).items() if isinstance(c, Call | Pages)}
 
 
 def request_of(name: str, **more: Any) -> Request[Any]:
     """The request of a call with an argument for everything that it must have."""
-    made = getattr(Calls, name)
+    made = getattr(ClientMethods, name)
     needed = [p.name for p in inspect.signature(made).parameters.values() if p.default is p.empty]
     request: Request[Any] = made(None, **{n: ARGUMENTS[n] for n in needed if n != "self"}, **more)
     return request
@@ -337,13 +337,13 @@ def test_a_stream_of_no_job(asked: Asker) -> None:
 
 def test_a_wait_hears_of_the_end_at_once(asked: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     polls: list[StatusPoll] = []
-    poll = Patience.poll
+    poll = StatusWait.poll
 
-    def counted(patience: Patience, *longest_s: float) -> StatusPoll:
+    def counted(patience: StatusWait, *longest_s: float) -> StatusPoll:
         polls.append(poll(patience, *longest_s))
         return polls[-1]
 
-    monkeypatch.setattr(Patience, "poll", counted)
+    monkeypatch.setattr(StatusWait, "poll", counted)
     job_id = asked("submit", scale_job()).id
     with ThreadPoolExecutor(1) as pool:
         waited = pool.submit(asked, "wait", job_id, every_s=0.0)

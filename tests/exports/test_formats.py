@@ -23,7 +23,7 @@ from warpsmith.domain.templates.outcome import (
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.clients.python.result import Result
 from warpsmith.extensions.exports.operator import Operator
-from warpsmith.extensions.exports.wanted import Wanted
+from warpsmith.extensions.exports.wanted import ExportRequest
 from warpsmith.extensions.exports.write import write_export
 from warpsmith.http_models import TrialView
 from warpsmith.registry import Kind, named
@@ -118,7 +118,7 @@ print(version == made["schema_version"], [r["invalidity"] for r in made["results
 
 def exported(form: str, folder: Path, trials: tuple[TrialView, ...] = ()) -> Path:
     """An export of the result that the tests have."""
-    paths = write_export(Wanted(result(), trials), form, folder / form)
+    paths = write_export(ExportRequest(result(), trials), form, folder / form)
     assert json.loads((folder / form / "evidence.json").read_text())["device"] == result().device
     assert all(p.is_file() for p in paths)
     return folder / form
@@ -157,7 +157,7 @@ def test_the_header_chooses_what_was_verified_and_says_why_it_cannot_launch(tmp_
 
 
 def test_hip_kernels_that_were_tuned_on_nvidia_become_cubins(tmp_path: Path) -> None:
-    write_export(Wanted(in_hip()), "cpp", tmp_path)
+    write_export(ExportRequest(in_hip()), "cpp", tmp_path)
     (tmp_path / "main.cc").write_text(MAIN)
     assert subprocess.check_output([built(tmp_path, "main.cc")], text=True).startswith("1 1 0 0 0 0 0\n")
     in_cuda = Operator(result()).binaries
@@ -168,7 +168,7 @@ def test_hip_kernels_that_were_tuned_on_nvidia_become_cubins(tmp_path: Path) -> 
 
 def test_kernels_that_were_tuned_on_amd_become_none(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"binaries for gfx942, since cubins are for NVIDIA; use c"):
-        write_export(Wanted(in_hip(architecture="gfx942")), "torch", tmp_path)
+        write_export(ExportRequest(in_hip(architecture="gfx942")), "torch", tmp_path)
 
 
 def test_a_result_exports_itself(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_result_exports_itself(tmp_path: Path) -> None:
 
 def test_two_headers_live_in_one_program(tmp_path: Path) -> None:
     for name in ("one", "other"):
-        write_export(Wanted(result(), name=name), "cpp", tmp_path)
+        write_export(ExportRequest(result(), name=name), "cpp", tmp_path)
     calls = "\n".join(
         f"int {n}_() {{ return {n}_ws::chosen(nullptr, nullptr, 2.5f, 1024, 512); }}"
         for n in ("one", "other")
@@ -243,7 +243,7 @@ print(given)
 
 def test_names_that_languages_and_generated_files_have_are_changed(tmp_path: Path) -> None:
     for form in ("torch", "tvm-ffi", "cpp", "hf-kernel", "sglang", "flashinfer-bench"):
-        write_export(Wanted(awkward()), form, tmp_path / form)
+        write_export(ExportRequest(awkward()), form, tmp_path / form)
     assert said(tmp_path / "torch", AWKWARD) == ["{'d': 8, 'by': 2.5, 'twice': False}"]
     said(tmp_path / "tvm-ffi", "import build; build.build()")
     for path in [*(tmp_path / "hf-kernel").rglob("*.py"), *(tmp_path / "sglang").rglob("*.py")]:
@@ -295,15 +295,15 @@ def test_trials_are_read_by_the_schema_of_kernel_tuner(tmp_path: Path) -> None:
 def test_what_no_operator_can_hold_is_refused_with_the_reason(tmp_path: Path) -> None:
     sequence = result().model_copy(update={"architecture": ""})
     with pytest.raises(InvalidInput, match="recheck or tune"):
-        write_export(Wanted(sequence), "cpp", tmp_path)
+        write_export(ExportRequest(sequence), "cpp", tmp_path)
     made = result().job
     argument = made.kernel.arguments[3].model_copy(update={"value": None, "values": ("1", "2")})
     kernel = made.kernel.model_copy(update={"arguments": (*made.kernel.arguments[:3], argument)})
     odd = result().model_copy(update={"job": Job.model_construct(**{**dict(made), "kernel": kernel})})
     with pytest.raises(InvalidInput, match="vectors by value"):
-        write_export(Wanted(odd), "torch", tmp_path)
+        write_export(ExportRequest(odd), "torch", tmp_path)
     with pytest.raises(InvalidInput, match="holds trials"):
-        write_export(Wanted(result()), "t4", tmp_path)
+        write_export(ExportRequest(result()), "t4", tmp_path)
     assert not list(tmp_path.iterdir())
     operators = {"c", "cpp", "torch", "tvm-ffi", "hf-kernel", "sglang", "flashinfer-bench"}
     assert set(named(Kind.EXPORT)) == operators | {"t4", "vllm-config", "sglang-config", "hf-config"}

@@ -12,7 +12,7 @@ import pytest
 from tests.exports.test_formats import built, exported
 from warpsmith.domain.templates.outcome import Verdict
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.exports.commands.prove import Wanted, prove
+from warpsmith.extensions.exports.commands.prove import ProofSettings, prove
 from warpsmith.extensions.exports.commands.prove_command import prove as by_command
 
 PROGRAM = """
@@ -35,7 +35,7 @@ def wanted(tmp_path: Path) -> Any:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
 
-    def make(apart: float = 0.0, **changes: Any) -> Wanted:
+    def make(apart: float = 0.0, **changes: Any) -> ProofSettings:
         words = [str(export.absolute()), str(tmp_path / "log"), str(tmp_path / "out.npy"), str(apart)]
         fields: dict[str, Any] = {
             "export": export,
@@ -44,7 +44,7 @@ def wanted(tmp_path: Path) -> Any:
             "metric": r"us per step: ([\d.]+)",
             "outputs": tmp_path / "out.npy",
         }
-        return Wanted(**(fields | changes))
+        return ProofSettings(**(fields | changes))
 
     return make
 
@@ -81,7 +81,7 @@ print("us:", random.Random({seed} * 1000 + runs).lognormvariate(3, 0.05))
         folder = tmp_path / str(seed)
         folder.mkdir()
         command = ["sh", "-c", f'cd {folder} && exec "$@"', "sh", sys.executable, "-S", "-c", program]
-        found = prove(Wanted(export, command, pairs=5, metric=r"us: ([\d.]+)"))
+        found = prove(ProofSettings(export, command, pairs=5, metric=r"us: ([\d.]+)"))
         claims += found.verdict in (Verdict.FASTER, Verdict.SLOWER)
     assert claims <= 1
 

@@ -77,7 +77,7 @@ def unfinished_lines(text: str, apart: Collection[int] = ()) -> Iterator[Finding
         if number in apart:
             continue
         before, mark, after = line.partition(MARK)
-        # The first line of a skeleton mentions the marks of the other lines.
+        # The first line of a scaffold mentions the marks of the other lines.
         if not mark or before.lstrip().startswith("# Look at every"):
             continue
         about = after.strip(" :.}]\"'") or before.strip(" #-{")

@@ -12,7 +12,7 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.job import Job
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.clients.python.example_arguments import Example, draw_of, is_example
-from warpsmith.extensions.clients.python.job_of import Call, job_of
+from warpsmith.extensions.clients.python.job_of import TuneCall, job_of
 
 Array = np.ndarray[Any, Any]
 
@@ -175,7 +175,7 @@ def test_tensors_describe_the_same_job_as_arrays() -> None:
 
     def job(kind: Callable[[Array], Any]) -> Job:
         arrays = [kind(table), kind(index), kind(np.empty(8, np.float32)), 8]
-        return job_of(Call(source, arrays, sizes, grid="ceil_div(n, 64)", block=64))
+        return job_of(TuneCall(source, arrays, sizes, grid="ceil_div(n, 64)", block=64))
 
     tensors = job(lambda array: Tensor(array, f"torch.{array.dtype}"))
     assert tensors == job(lambda array: array)

@@ -24,7 +24,7 @@ from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.domain.kernels.launch import Launch
 from warpsmith.domain.templates.space import Constraint, Parameter, holds
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.clients.python.job_of import Call, job_of
+from warpsmith.extensions.clients.python.job_of import TuneCall, job_of
 from warpsmith.job_files.jobfile import InvalidJob
 from warpsmith.testing.jobs import scale_job
 
@@ -41,7 +41,7 @@ ARRAYS = {"x": X, "y": np.abs(X) + 1, "sum": np.zeros(64, np.float32), "a": 0.5}
 def call(kernel: Any = AXPY, arguments: Any = ARRAYS, workloads: Any = None, **others: Any) -> Job:
     """The job of a call, with a launch for 64 elements a block."""
     given: dict[str, Any] = {"grid": "ceil_div(n, 64)", "block": 64} | others
-    return job_of(Call(kernel, arguments, {"n": 64} if workloads is None else workloads, **given))
+    return job_of(TuneCall(kernel, arguments, {"n": 64} if workloads is None else workloads, **given))
 
 
 def given(job: Job) -> dict[str, Argument]:
@@ -78,7 +78,7 @@ def test_arrays_and_numbers_become_arguments() -> None:
 
 def test_a_list_is_in_the_order_of_the_kernel_and_sizes_are_its_dimensions() -> None:
     job = call(arguments=[X, X, X, np.float32(0.1), 64], workloads=None)
-    listed = job_of(Call(AXPY, [X, X, X, np.float32(0.1), 64], grid="ceil_div(n, 64)", block=64))
+    listed = job_of(TuneCall(AXPY, [X, X, X, np.float32(0.1), 64], grid="ceil_div(n, 64)", block=64))
     assert listed == job
     assert listed.workloads == (Workload(dimensions={"n": 64}),)
     value = given(job)["a"].value
@@ -257,7 +257,7 @@ def test_a_template_asks_for_its_arguments() -> None:
 def test_without_a_size_the_workloads_are_asked_for() -> None:
     source = "__kernel void k(__global float* x) { x[get_global_id(0)] = 1; }"
     with pytest.raises(InvalidInput, match="workloads: is missing, and no argument is a size"):
-        job_of(Call(source, [X], grid=1, block=64))
+        job_of(TuneCall(source, [X], grid=1, block=64))
 
 
 def test_a_whole_job_may_be_given(tmp_path: Path) -> None:
@@ -266,8 +266,8 @@ def test_a_whole_job_may_be_given(tmp_path: Path) -> None:
     path = tmp_path / "job.yaml"
     path.write_text(yaml.safe_dump(data))
     for kernel in (job, data, path, str(path)):
-        assert job_of(Call(kernel)) == job
-    changed = job_of(Call(job, name="other", seconds=3.0))
+        assert job_of(TuneCall(kernel)) == job
+    changed = job_of(TuneCall(job, name="other", seconds=3.0))
     assert changed.name == "other"
     assert changed.budget == job.budget.model_copy(update={"seconds": 3.0})
     assert isinstance(changed.kernel, Kernel) and changed.kernel == job.kernel
@@ -278,7 +278,7 @@ def test_a_whole_job_may_be_given(tmp_path: Path) -> None:
 )
 def test_of_a_whole_job_only_name_and_budget_are_changed(other: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="a whole job is given, which has its own") as caught:
-        job_of(Call(scale_job(), **other))
+        job_of(TuneCall(scale_job(), **other))
     assert caught.value.field == next(iter(other))
 
 
@@ -286,7 +286,7 @@ def test_an_error_in_a_job_file_has_its_line(tmp_path: Path) -> None:
     path = tmp_path / "job.yaml"
     path.write_text("name: a\nbudgte: {}\n")
     with pytest.raises(InvalidJob, match=r"job\.yaml:2: budgte: no such field"):
-        job_of(Call(path))
+        job_of(TuneCall(path))
 
 
 def test_checks_against_the_source_can_be_left_out() -> None:

@@ -18,7 +18,7 @@ from warpsmith.extensions.clients.python.result import Result
 from warpsmith.extensions.exports.commands.command import export
 from warpsmith.extensions.exports.tables.engine_defaults import sglang_default, vllm_default
 from warpsmith.extensions.exports.tables.engine_table import engine_table
-from warpsmith.extensions.exports.wanted import Wanted
+from warpsmith.extensions.exports.wanted import ExportRequest
 from warpsmith.extensions.exports.write import write_export
 from warpsmith.http_models import CandidateView, JobResult
 
@@ -116,7 +116,7 @@ def nearest_by_ratio(rows: Mapping[int, Configuration], size: int) -> int:
 
 def written(folder: Path, form: str, shown: JobResult, **options: str) -> tuple[Path, dict[str, Any]]:
     """The table that an export writes, and its part of the evidence."""
-    paths = write_export(Wanted(shown, table=options), form, folder)
+    paths = write_export(ExportRequest(shown, table=options), form, folder)
     (table,) = [p for p in paths if p.name != "evidence.json"]
     evidence = json.loads((folder / "evidence.json").read_text())
     assert evidence["device"] == shown.device
@@ -365,7 +365,7 @@ def test_what_no_table_can_hold_is_refused_with_the_fix(
 ) -> None:
     made = tuned(**{k: v for k, v in shown.items() if k != "options"})
     with pytest.raises(InvalidInput, match=words):
-        write_export(Wanted(made, table=options), form, tmp_path)
+        write_export(ExportRequest(made, table=options), form, tmp_path)
     assert not list(tmp_path.iterdir())
 
 

@@ -14,7 +14,7 @@ from warpsmith.domain.jobs.launch_size import evaluated_launch
 from warpsmith.errors import ExpressionError, InvalidInput
 from warpsmith.extensions.exports.c_expressions import c_text
 from warpsmith.extensions.exports.commands.command import export
-from warpsmith.extensions.exports.wanted import Wanted
+from warpsmith.extensions.exports.wanted import ExportRequest
 from warpsmith.extensions.exports.write import write_export
 from warpsmith.report.shape_lookup import Lookup
 
@@ -48,7 +48,7 @@ def compiled(folder: Path, extra: str = "") -> ctypes.CDLL:
 
 def test_the_header_chooses_as_the_look_up_does(tmp_path: Path) -> None:
     shown = tuned()
-    write_export(Wanted(shown), "c", tmp_path)
+    write_export(ExportRequest(shown), "c", tmp_path)
     pick = compiled(tmp_path).pick
     pick.restype, pick.argtypes = Launch, [ctypes.c_int64]
     lookup = Lookup(shown)
@@ -77,7 +77,7 @@ def test_a_launch_beyond_the_limits_keeps_the_own_kernel(tmp_path: Path) -> None
     limits = tuned().limits
     assert limits is not None
     write_export(
-        Wanted(tuned(limits=limits.model_copy(update={"max_threads_per_block": 128}))), "c", tmp_path
+        ExportRequest(tuned(limits=limits.model_copy(update={"max_threads_per_block": 128}))), "c", tmp_path
     )
     pick = compiled(tmp_path).pick
     pick.restype, pick.argtypes = Launch, [ctypes.c_int64]
@@ -96,7 +96,7 @@ def test_a_launch_beyond_the_limits_keeps_the_own_kernel(tmp_path: Path) -> None
     ],
 )
 def test_expressions_mean_the_same_in_c(text: str, tmp_path: Path) -> None:
-    write_export(Wanted(tuned()), "c", tmp_path)
+    write_export(ExportRequest(tuned()), "c", tmp_path)
     names = {"BLOCK": 64}
     body = c_text(Expression(text), names)
     function = f"int64_t value(int64_t dim_n) {{ int bad = 0; (void)bad; return {body}; }}\n"
@@ -113,9 +113,9 @@ def test_what_c_cannot_say_is_refused() -> None:
 
 def test_bad_input_names_the_fix(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="there are: c"):
-        write_export(Wanted(tuned()), "rust", tmp_path)
+        write_export(ExportRequest(tuned()), "rust", tmp_path)
     with pytest.raises(InvalidInput, match="tune the job again"):
-        write_export(Wanted(tuned(limits=None)), "c", tmp_path)
+        write_export(ExportRequest(tuned(limits=None)), "c", tmp_path)
     with pytest.raises(InvalidInput, match="name a folder"):
         export(str(tmp_path), "c", tmp_path / "out", "", "", "fallback")
 

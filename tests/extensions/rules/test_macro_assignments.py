@@ -6,7 +6,7 @@ from yaml import safe_load
 from warpsmith.device_checks.compile_check import Compiler
 from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.extensions.rules.templater import make_template
-from warpsmith.extensions.scaffold.job_file import job_skeleton
+from warpsmith.extensions.scaffold.job_file import job_scaffold
 from warpsmith.job_files.jobfile import parse_job
 from warpsmith.settings import Settings
 from warpsmith.source.kernels.kernel_definitions import Dialect
@@ -29,7 +29,7 @@ KERNEL = """__kernel void k(__global const float* x, __global float* y, __global
     ],
 )
 def test_what_a_macro_assigns_to_is_not_const(macros: str, body: str, read: set[str]) -> None:
-    text = job_skeleton(macros + KERNEL.format(body=body), "k.cl", Dialect.OPENCL, None)
+    text = job_scaffold(macros + KERNEL.format(body=body), "k.cl", Dialect.OPENCL, None)
     data = safe_load(text)
     data["kernel"] = {**data["kernel"], "source": macros + KERNEL.format(body=body)}
     del data["kernel"]["source_file"]

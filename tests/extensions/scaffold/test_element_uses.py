@@ -6,14 +6,14 @@ import pytest
 import yaml
 
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.scaffold.job_file import job_skeleton
+from warpsmith.extensions.scaffold.job_file import job_scaffold
 from warpsmith.job_files.jobfile import parse_job
 from warpsmith.source.kernels.kernel_definitions import Dialect
 
 
 def argument(source: str, name: str = "x", dialect: Dialect = Dialect.CUDA) -> dict[str, Any]:
-    """An argument of the skeleton of a source."""
-    loaded = yaml.safe_load(job_skeleton(source, "k.cu", dialect, None))
+    """An argument of the scaffold of a source."""
+    loaded = yaml.safe_load(job_scaffold(source, "k.cu", dialect, None))
     found: dict[str, Any] = next(a for a in loaded["kernel"]["arguments"] if a["name"] == name)
     return found
 
@@ -36,7 +36,7 @@ def test_a_void_pointer_has_the_type_that_the_body_casts_it_to(body: str, dtype:
 
 def test_a_void_pointer_of_several_types_has_the_first_as_a_guess() -> None:
     body = "out[0] = f ? __half2float(((half*)x)[0]) : ((float*)x)[1];"
-    text = job_skeleton(
+    text = job_scaffold(
         f"__global__ void k(float* out, const void* x, bool f) {{ {body} }}", "k.cu", Dialect.CUDA, None
     )
     (row,) = [row for row in text.splitlines() if "name: x," in row]
@@ -48,7 +48,7 @@ def test_a_void_pointer_of_no_certain_type_is_left_to_a_person(body: str) -> Non
     source = f"__global__ void k(float* out, const void* x) {{ {body} }}"
     assert argument(source)["dtype"] == "TODO"
     with pytest.raises(InvalidInput, match="dtype"):
-        parse_job(yaml.safe_load(job_skeleton(source, "k.cu", Dialect.CUDA, None)))
+        parse_job(yaml.safe_load(job_scaffold(source, "k.cu", Dialect.CUDA, None)))
     opencl = "__kernel void k(__global float* out, __global void* x) { out[0] = ((__global float2*)x)[0].x; }"
     assert argument(opencl, dialect=Dialect.OPENCL)["dtype"] == "float32"
 

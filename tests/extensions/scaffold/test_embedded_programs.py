@@ -6,7 +6,7 @@ import pytest
 
 from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
+from warpsmith.extensions.scaffold.command.init import InitOptions, scaffold
 from warpsmith.job_files.jobfile import load_job
 from warpsmith.source.kernels.host_strings import host_strings, only_literals
 
@@ -29,7 +29,7 @@ def kernel_of(folder: Path, texts: dict[str, str], entry: str | None) -> tuple[K
     for path, text in zip(paths, texts.values(), strict=True):
         path.write_text(text)
     target = folder / "job.yaml"
-    target.write_text(skeleton(paths, target, Wanted(entry=entry)))
+    target.write_text(scaffold(paths, target, InitOptions(entry=entry)))
     return load_job(target).kernel, target.read_text().split("\n", 1)[0]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.extensions.scaffold.test_init_command import ran
-from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
+from warpsmith.extensions.scaffold.command.init import InitOptions, scaffold
 from warpsmith.extensions.scaffold.filled import filled, open_lines
 from warpsmith.job_files.filling_contracts import FillReply
 from warpsmith.job_files.jobfile import JobFile
@@ -124,7 +124,7 @@ def test_the_next_question_has_the_reply_and_its_problems(
 
 def test_what_a_reply_leaves_out_stays_open(tmp_path: Path) -> None:
     (tmp_path / "scale.cl").write_text(SOURCE)
-    text = skeleton([tmp_path / "scale.cl"], tmp_path / "job.yaml", Wanted())
+    text = scaffold([tmp_path / "scale.cl"], tmp_path / "job.yaml", InitOptions())
     reply = FillReply(workloads=({"n": 5},), small=({"n": 3}, {"n": 4}))
     given = filled(text, reply, "as it says")
     assert "  - dimensions: {n: 5}  # as it says" in given

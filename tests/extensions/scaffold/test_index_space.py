@@ -11,10 +11,10 @@ from warpsmith.extensions.scaffold.indices.index_space import (
     BLOCK,
     GRID,
     IndexSpace,
-    Surroundings,
+    SourceContext,
     index_space,
 )
-from warpsmith.extensions.scaffold.job_file import job_skeleton
+from warpsmith.extensions.scaffold.job_file import job_scaffold
 from warpsmith.source.kernels.kernel_definitions import Dialect
 
 
@@ -151,7 +151,7 @@ def test_scalars_that_decide_nothing_are_free() -> None:
 
 def test_given_blocks_and_numbers_count() -> None:
     text = "__global__ void k(float *x) { int i = blockIdx.x * N + threadIdx.x; if (i < M) x[i] = 1; }"
-    given = Surroundings(threads=128, numbers={"N": 128, "M": 1000})
+    given = SourceContext(threads=128, numbers={"N": 128, "M": 1000})
     found = index_space(text, Backend.CUDA, "k", given)
     assert (found.grid, found.block, found.shapes) == (("ceil_div(1000, 128)",), ("128",), {"x": ("1000",)})
 
@@ -167,7 +167,7 @@ def test_buffers_may_be_called_as_the_launch_is() -> None:
     text = (
         "__kernel void f(__local float *block, __global float *grid) { grid[get_global_id(0)] = block[3]; }\n"
     )
-    job = yaml.safe_load(job_skeleton(text, "k.cl", Dialect.OPENCL, "f"))
+    job = yaml.safe_load(job_scaffold(text, "k.cl", Dialect.OPENCL, "f"))
     assert [a["name"] for a in job["kernel"]["arguments"]] == ["block", "grid"]
 
 

@@ -10,7 +10,7 @@ import yaml
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job, NumpyReference
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
+from warpsmith.extensions.scaffold.command.init import InitOptions, scaffold
 from warpsmith.job_files.jobfile import load_job
 
 ADD = """__kernel void add(__global const float *a, __global float *b, const int n) {
@@ -43,7 +43,7 @@ def written(folder: Path, **files: str) -> list[Path]:
 def job_of(paths: list[Path], folder: Path, **wanted: Any) -> Job:
     """The job that `init` writes for these files, read back."""
     target = folder / "job.yaml"
-    target.write_text(skeleton(paths, target, Wanted(**wanted)))
+    target.write_text(scaffold(paths, target, InitOptions(**wanted)))
     return load_job(target)
 
 
@@ -86,7 +86,7 @@ def test_a_file_without_kernels_says_which_header_has_them(tmp_path: Path) -> No
         tmp_path, launch_dot_cu='#include "kernels.cuh"\nvoid launch();\n', kernels_dot_cuh=ADD_CUDA
     )
     with pytest.raises(InvalidInput, match=r"includes headers that define some: kernels\.cuh \(add\)"):
-        skeleton([source], tmp_path / "job.yaml", Wanted())
+        scaffold([source], tmp_path / "job.yaml", InitOptions())
 
 
 LINES = ADD.replace("\n", '\\n"  // a comment, "quoted"\n  "')
@@ -121,7 +121,7 @@ def test_a_macro_is_no_kernel_and_neither_is_a_word_in_a_string(tmp_path: Path) 
     )
     assert job_of([plain], tmp_path).kernel.entry == "add"
     with pytest.raises(InvalidInput, match="no kernel definition found"):
-        skeleton([log], tmp_path / "job2.yaml", Wanted(backend=Backend.OPENCL))
+        scaffold([log], tmp_path / "job2.yaml", InitOptions(backend=Backend.OPENCL))
 
 
 def test_several_files_are_one_source_in_their_order(tmp_path: Path) -> None:
@@ -177,16 +177,18 @@ def test_macros_that_nothing_defines_are_parameters_and_those_given_are_offered(
         (source,) = written(tmp_path, k_dot_cl=text)
         (parameter,) = job_of([source], tmp_path).parameters
         assert (parameter.name, parameter.values) == ("TILE", (16,))
-    text = skeleton([source], tmp_path / "j.yaml", Wanted(defines=("TILE=16",)))
+    text = scaffold([source], tmp_path / "j.yaml", InitOptions(defines=("TILE=16",)))
     assert "nothing here defines" not in text
     (cuda,) = written(tmp_path, k_dot_cu="__global__ void k(float* x) { x[0] = FROM_A_TOOLKIT; }")
-    assert "#   - {name: FROM_A_TOOLKIT, values: [16]}" in skeleton([cuda], tmp_path / "j.yaml", Wanted())
+    assert "#   - {name: FROM_A_TOOLKIT, values: [16]}" in scaffold(
+        [cuda], tmp_path / "j.yaml", InitOptions()
+    )
     assert job_of([cuda], tmp_path).parameters == ()
     (source,) = written(tmp_path, k_dot_cl=TYPED)
-    text = skeleton([source], tmp_path / "j.yaml", Wanted(defines=("TILE=16",)))
+    text = scaffold([source], tmp_path / "j.yaml", InitOptions(defines=("TILE=16",)))
     assert "{name: TILE, values: [8, 16, 32], default: 16}  # macro given with -D" in text
     with pytest.raises(InvalidInput, match="-D: '1=2' is not of the form"):
-        skeleton([source], tmp_path / "j.yaml", Wanted(defines=("1=2",)))
+        scaffold([source], tmp_path / "j.yaml", InitOptions(defines=("1=2",)))
 
 
 def test_capitals_that_the_source_declares_are_no_macros(tmp_path: Path) -> None:
@@ -202,7 +204,7 @@ def test_capitals_that_the_source_declares_are_no_macros(tmp_path: Path) -> None
 def test_what_neither_ending_nor_text_shows_is_asked_for(tmp_path: Path) -> None:
     (source,) = written(tmp_path, k_dot_txt="kernel void k(global float* x) { x[0] = 1; }")
     with pytest.raises(InvalidInput, match="--backend"):
-        skeleton([source], tmp_path / "j.yaml", Wanted())
+        scaffold([source], tmp_path / "j.yaml", InitOptions())
     assert job_of([source], tmp_path, backend=Backend.OPENCL).kernel.entry == "k"
 
 
@@ -259,7 +261,7 @@ def test_nothing_is_made_of_what_is_not_sure(tmp_path: Path, body: str) -> None:
 }}"""
     (source,) = written(tmp_path, k_dot_cl=text)
     target = tmp_path / "job.yaml"
-    target.write_text(skeleton([source], target, Wanted()))
+    target.write_text(scaffold([source], target, InitOptions()))
     assert load_job(target).reference.kind == "kernel"
     stub = target.read_text().split("yours may begin so:\n")[1].split("budget:")[0]
     shown = yaml.safe_load("\n".join(line.removeprefix("# ") for line in stub.splitlines()))

@@ -8,8 +8,8 @@ from warpsmith.device_checks.compile_check import Compiler
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.templates.outcome import Rejected
-from warpsmith.extensions.scaffold.command.init import Wanted
-from warpsmith.extensions.scaffold.command.init_trials import tried_skeleton
+from warpsmith.extensions.scaffold.command.init import InitOptions
+from warpsmith.extensions.scaffold.command.init_trials import tried_scaffold
 from warpsmith.job_files.jobfile import JobFile
 from warpsmith.settings import Settings
 
@@ -28,7 +28,7 @@ def made(source: Path, entry: str) -> tuple[str, Job]:
 def written(source: Path, target: Path, entry: str) -> tuple[str, Compiled | Rejected | None]:
     """The job file for a kernel, and what the compiler says of its kernel."""
     with Compiler(SETTINGS) as compiler:
-        text = tried_skeleton([source], target, Wanted(entry), compiler)
+        text = tried_scaffold([source], target, InitOptions(entry), compiler)
         return text, compiler(JobFile.parsed(target, text).job())
 
 

@@ -8,7 +8,7 @@ import yaml
 from tests.extensions.scaffold.test_init import job_of, written
 from warpsmith.cli.validate import Wishes, validate
 from warpsmith.domain.jobs.job import Job
-from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
+from warpsmith.extensions.scaffold.command.init import InitOptions, scaffold
 from warpsmith.settings import Settings
 
 HEADER = """#pragma once
@@ -73,7 +73,7 @@ def test_a_layout_that_init_wrote_compiles_with_its_assertions(tmp_path: Path) -
     plain_header = HEADER.replace("__align__(16) ", "").replace(" : Base", "")
     source, _ = written(tmp_path, k_dot_cu=KERNEL, params_dot_cuh=plain_header)
     target = tmp_path / "job.yaml"
-    target.write_text(skeleton([source], target, Wanted("lib::k<half, 4>")))
+    target.write_text(scaffold([source], target, InitOptions("lib::k<half, 4>")))
     report = validate(target, Wishes(Settings(_env_file=None), compiles=True))
     assert [str(f) for f in report.findings if f.is_error] == []
     assert report.compiled.startswith("compiled for")
@@ -100,7 +100,7 @@ def test_what_is_not_known_is_named_and_the_rest_is_written(
     text = f"""struct P {{ int first; {declared} }};
     __global__ void k(P p, float* out) {{ out[threadIdx.x] = p.first; }}"""
     (source,) = written(tmp_path, k_dot_cu=text)
-    made = skeleton([source], tmp_path / "job.yaml", Wanted())
+    made = scaffold([source], tmp_path / "job.yaml", InitOptions())
     assert unknown in made
     fields = yaml.safe_load(made)["kernel"]["arguments"][0]["fields"]
     assert fields[0] == {"name": "first", "dtype": "int32", "value": 1024}
@@ -137,7 +137,7 @@ def test_a_type_that_holds_nothing_is_a_struct_without_fields(tmp_path: Path) ->
     template <bool Flag> __global__ void k(float* out, std::bool_constant<Flag>) { if (Flag) out[0] = 1; }"""
     (source,) = written(tmp_path, k_dot_cu=text)
     target = tmp_path / "job.yaml"
-    target.write_text(skeleton([source], target, Wanted()))
+    target.write_text(scaffold([source], target, InitOptions()))
     report = validate(target, Wishes(Settings(_env_file=None), compiles=True))
     assert [str(f) for f in report.findings if f.is_error] == []
     assert report.job is not None

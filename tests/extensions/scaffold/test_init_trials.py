@@ -8,8 +8,8 @@ from tests.extensions.scaffold.test_init import written
 from warpsmith.backends.cuda.toolkit import cccl_version
 from warpsmith.cli.validate import Report, Wishes, validate
 from warpsmith.device_checks.compile_check import Compiler
-from warpsmith.extensions.scaffold.command.init import Wanted
-from warpsmith.extensions.scaffold.command.init_trials import tried_skeleton
+from warpsmith.extensions.scaffold.command.init import InitOptions
+from warpsmith.extensions.scaffold.command.init_trials import tried_scaffold
 from warpsmith.settings import Settings
 
 SETTINGS = Settings(_env_file=None)
@@ -21,9 +21,9 @@ KERNEL = (
 def report_of(sources: list[Path], folder: Path, settings: Settings = SETTINGS, **wanted: str) -> Report:
     """What `validate --compile` finds in the job file that `init` writes for these sources."""
     target = folder / "job.yaml"
-    chosen = Wanted(wanted.get("entry"), permitted=settings.permitted_includes())
+    chosen = InitOptions(wanted.get("entry"), permitted=settings.permitted_includes())
     with Compiler(settings) as compiler:
-        target.write_text(tried_skeleton(sources, target, chosen, compiler))
+        target.write_text(tried_scaffold(sources, target, chosen, compiler))
     return validate(target, Wishes(settings, compiles=True))
 
 
@@ -164,4 +164,4 @@ def test_without_a_compiler_the_first_guess_stays(tmp_path: Path) -> None:
     body = "static_assert(sizeof(T) == 4); out[i] = in[i];"
     (source,) = written(tmp_path, k_dot_cu=KERNEL.format(body=body))
     target = tmp_path / "job.yaml"
-    assert 'entry: "k<half>"' in tried_skeleton([source], target, Wanted(), lambda job: None)
+    assert 'entry: "k<half>"' in tried_scaffold([source], target, InitOptions(), lambda job: None)

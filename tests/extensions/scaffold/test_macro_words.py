@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
+from warpsmith.extensions.scaffold.command.init import InitOptions, scaffold
 from warpsmith.extensions.scaffold.source_checks.signature import signature_findings
 from warpsmith.job_files.jobfile import load_job
 from warpsmith.source.kernels.kernel_definitions import Dialect, find_kernels
@@ -50,7 +50,7 @@ def test_a_header_beside_the_file_introduces_and_names_kernels(tmp_path: Path) -
     source = tmp_path / "fill.cl"
     source.write_text(f'#include "vendor.h"\nKERNEL_FQ void NAME{BODY}')
     target = tmp_path / "fill.yaml"
-    target.write_text(skeleton([source], target, Wanted()))
+    target.write_text(scaffold([source], target, InitOptions()))
     job = load_job(target)
     assert job.kernel.entry == "fill"
     assert [f for f in signature_findings(job) if f.is_error] == []
@@ -65,9 +65,9 @@ def test_a_word_that_nothing_defines_is_named_with_what_to_give(tmp_path: Path) 
     target = tmp_path / "job.yaml"
     words = r"no kernel definition found; KERNEL_FQ introduces hash_a, and .* give -D KERNEL_FQ=__kernel"
     with pytest.raises(InvalidInput, match=words):
-        skeleton([source], target, Wanted())
+        scaffold([source], target, InitOptions())
     source.write_text("static void plain(int n) {}\n")
     with pytest.raises(InvalidInput, match=r"no kernel definition found$"):
-        skeleton([source], target, Wanted())
+        scaffold([source], target, InitOptions())
     source.write_text(f"KERNEL_FQ KERNEL_FA void fill{BODY}")
-    skeleton([source], target, Wanted(defines=("KERNEL_FQ=__kernel", "KERNEL_FA=")))
+    scaffold([source], target, InitOptions(defines=("KERNEL_FQ=__kernel", "KERNEL_FA=")))

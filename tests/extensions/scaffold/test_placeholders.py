@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
+from warpsmith.extensions.scaffold.command.init import InitOptions, scaffold
 from warpsmith.source.lexing.placeholders import first_placeholder
 
 
@@ -30,7 +30,7 @@ def test_placeholders_are_found(tmp_path: Path, text: str, placeholder: str) -> 
     source = tmp_path / "t.cl"
     source.write_text(f"// %TYPE is explained here\n{text}\n")
     with pytest.raises(InvalidInput) as raised:
-        skeleton([source], tmp_path / "job.yaml", Wanted())
+        scaffold([source], tmp_path / "job.yaml", InitOptions())
     assert raised.value.message.startswith(
         f"t.cl (line {2 + text[: text.index(placeholder)].count(chr(10))}): "
     )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
+from warpsmith.extensions.scaffold.command.init import InitOptions, scaffold
 from warpsmith.job_files.jobfile import load_job
 from warpsmith.system.source_text import source_text
 
@@ -37,7 +37,7 @@ def test_init_and_the_job_read_the_same_text(tmp_path: Path, encoding: str) -> N
     source = tmp_path / "twice.cl"
     source.write_bytes(TWICE.replace("\n", "\r\n").encode(encoding))
     target = tmp_path / "twice.yaml"
-    target.write_text(skeleton([source], target, Wanted()), encoding="utf-8")
+    target.write_text(scaffold([source], target, InitOptions()), encoding="utf-8")
     kernel = load_job(target).kernel
     assert kernel.text == TWICE
     assert [a.name for a in kernel.arguments] == ["x", "n"]
@@ -50,5 +50,5 @@ def test_no_character_of_a_comment_breaks_a_source_inside_of_the_job(tmp_path: P
     host = tmp_path / "host.cpp"
     host.write_text(f'const char *s = R"(\n{TWICE.replace("Müller", odd)})";\n', encoding="utf-8")
     target = tmp_path / "twice.yaml"
-    target.write_text(skeleton([host], target, Wanted()), encoding="utf-8")
+    target.write_text(scaffold([host], target, InitOptions()), encoding="utf-8")
     assert load_job(target).kernel.text.split("\n")[1:] == TWICE.split("\n")[1:]

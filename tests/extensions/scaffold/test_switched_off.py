@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
+from warpsmith.extensions.scaffold.command.init import InitOptions, scaffold
 from warpsmith.extensions.scaffold.source_checks.signature import signature_findings
 from warpsmith.job_files.jobfile import load_job
 from warpsmith.source.kernels.kernel_definitions import Dialect, find_kernels
@@ -72,7 +72,7 @@ def test_of_two_definitions_the_one_that_is_compiled_is_taken(tmp_path: Path) ->
     source.write_text(f"#ifdef WIDE\n{ROWS.replace('float', 'double')}#else\n{ROWS}#endif\n")
     target = tmp_path / "rows.yaml"
     for defines, line, dtype in (((), 4, "float32"), (("WIDE",), 2, "float64")):
-        target.write_text(skeleton([source], target, Wanted(defines=defines)))
+        target.write_text(scaffold([source], target, InitOptions(defines=defines)))
         assert f"(line {line})" in target.read_text()
         assert load_job(target).kernel.arguments[0].dtype.value == dtype
 
@@ -81,14 +81,16 @@ def test_the_job_and_its_check_name_the_switch(tmp_path: Path) -> None:
     source = tmp_path / "k.cl"
     source.write_text(f"{PLAIN}\n#if BOX == 2\n{ROWS}#endif\n")
     target = tmp_path / "job.yaml"
-    target.write_text(skeleton([source], target, Wanted(entry="rows")))
+    target.write_text(scaffold([source], target, InitOptions(entry="rows")))
     words = "`#if BOX == 2` (line 3) leaves rows out; -DBOX=2 puts it in"
     assert words in target.read_text()
     findings = [f for f in signature_findings(load_job(target)) if f.is_error]
     assert [(f.field, f.message) for f in findings] == [("kernel.options", words)]
-    target.write_text(skeleton([source], target, Wanted(entry="rows", defines=("BOX=2",))))
+    target.write_text(scaffold([source], target, InitOptions(entry="rows", defines=("BOX=2",))))
     assert "leaves rows out" not in target.read_text()
     assert not [f for f in signature_findings(load_job(target)) if f.is_error]
-    tuned = skeleton([source], target, Wanted(entry="rows")) + "parameters:\n  - {name: BOX, values: [2]}\n"
+    tuned = (
+        scaffold([source], target, InitOptions(entry="rows")) + "parameters:\n  - {name: BOX, values: [2]}\n"
+    )
     target.write_text(tuned)
     assert not [f for f in signature_findings(load_job(target)) if f.is_error]

@@ -8,7 +8,7 @@ import yaml
 
 from tests.extensions.scaffold.test_init_command import ran
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.triton.scaffold import written as triton_skeleton
+from warpsmith.extensions.triton.scaffold import written as triton_scaffold
 
 ROWS = """
 import torch
@@ -105,7 +105,7 @@ def gather(src, row_ids, dst, count, scale, BLOCK_N: tl.constexpr, HAS_SCALE: tl
 def job(tmp_path: Path, text: str, entry: str | None = None) -> tuple[dict[str, Any], str]:
     """The job of a file's kernel, and its text."""
     (tmp_path / "kernels.py").write_text(text)
-    found = triton_skeleton(tmp_path / "kernels.py", tmp_path / "kernels.yaml", entry)
+    found = triton_scaffold(tmp_path / "kernels.py", tmp_path / "kernels.yaml", entry)
     return yaml.safe_load(found), found
 
 

@@ -110,10 +110,10 @@ import sys
 from pathlib import Path
 
 from tests.exports.results import result
-from warpsmith.extensions.exports.wanted import Wanted
+from warpsmith.extensions.exports.wanted import ExportRequest
 from warpsmith.extensions.exports.write import write_export
 
-paths = write_export(Wanted(result()), "lines", Path(sys.argv[1]))
+paths = write_export(ExportRequest(result()), "lines", Path(sys.argv[1]))
 assert [p.name for p in paths] == ["lines.txt", "evidence.json"]
 assert paths[0].read_text() == result().job.name
 """
@@ -121,12 +121,12 @@ IMPORTER_USED = """
 import sys
 from pathlib import Path
 
-from warpsmith.extensions.scaffold.command.init import Wanted
+from warpsmith.extensions.scaffold.command.init import InitOptions
 from warpsmith.extensions.scaffold.ports import opened
 
 given = Path(sys.argv[1]) / "job.elsewhere"
 given.write_text("a.cu b.cu")
-found = opened([given], Path("job.yaml"), Wanted())
+found = opened([given], Path("job.yaml"), InitOptions())
 assert found.sources == (Path("a.cu"), Path("b.cu")) and found.wanted.entry == "f"
 """
 SEARCHER_USED = """

@@ -20,17 +20,17 @@ TYPES = {
 
 
 @dataclass(frozen=True)
-class Parameter:
+class CppParameter:
     """A parameter of a generated function."""
 
     name: str
     type: str
 
 
-def parameters(operator: Operator) -> list[Parameter]:
+def parameters(operator: Operator) -> list[CppParameter]:
     """Of the C++ function: buffers and scalars in the kernel's order, then every dimension."""
-    given = [Parameter(a.name, type_of(a)) for a in operator.given]
-    return [*given, *(Parameter(f"dim_{name}", "int64_t") for name in operator.dimensions)]
+    given = [CppParameter(a.name, type_of(a)) for a in operator.given]
+    return [*given, *(CppParameter(f"dim_{name}", "int64_t") for name in operator.dimensions)]
 
 
 def type_of(argument: Argument) -> str:

@@ -12,11 +12,11 @@ from warpsmith.extensions.exports import tvm_ffi as tvm_ffi_files
 from warpsmith.extensions.exports.c_header import c_header
 from warpsmith.extensions.exports.tables import t4 as t4_files
 from warpsmith.extensions.exports.tables.engine_table import engine_table
-from warpsmith.extensions.exports.wanted import Files, Wanted, evidence
+from warpsmith.extensions.exports.wanted import ExportRequest, Files, evidence
 from warpsmith.report.shape_lookup import Lookup
 
 
-def c(wanted: Wanted) -> Files:
+def c(wanted: ExportRequest) -> Files:
     """A C header with the kernels and a dispatch over shapes.
 
     Raises:
@@ -28,43 +28,43 @@ def c(wanted: Wanted) -> Files:
         raise InvalidInput("", str(exc)) from exc
 
 
-def cpp(wanted: Wanted) -> Files:
+def cpp(wanted: ExportRequest) -> Files:
     """A C++ header with an operator."""
     operator = wanted.operator
     return {f"{operator.name}.hpp": cpp_files.header(operator, wanted.other_device)}
 
 
-def torch(wanted: Wanted) -> Files:
+def torch(wanted: ExportRequest) -> Files:
     """A Python package with a PyTorch operator."""
     return torch_op.package(wanted.operator, wanted.other_device)
 
 
-def tvm_ffi(wanted: Wanted) -> Files:
+def tvm_ffi(wanted: ExportRequest) -> Files:
     """A module for the ABI of tvm-ffi."""
     return tvm_ffi_files.module(wanted.operator, wanted.other_device)
 
 
-def flashinfer_bench(wanted: Wanted) -> Files:
+def flashinfer_bench(wanted: ExportRequest) -> Files:
     """A solution of FlashInfer-Bench."""
     return flashinfer_bench_files.solution(wanted.operator, wanted.other_device)
 
 
-def hf_kernel(wanted: Wanted) -> Files:
+def hf_kernel(wanted: ExportRequest) -> Files:
     """A tree of Hugging Face's kernel builder."""
     return hf_kernel_files.tree(wanted.operator, wanted.other_device)
 
 
-def sglang(wanted: Wanted) -> Files:
+def sglang(wanted: ExportRequest) -> Files:
     """A kernel of SGLang."""
     return sglang_files.tree(wanted.operator, wanted.other_device)
 
 
-def t4(wanted: Wanted) -> Files:
+def t4(wanted: ExportRequest) -> Files:
     """Trials in the T4 format."""
     return t4_files.files(wanted.result, wanted.trials)
 
 
-def _engine_table(wanted: Wanted, form: str) -> Files:
+def _engine_table(wanted: ExportRequest, form: str) -> Files:
     table = engine_table(wanted.result, form, wanted.table)
     return {table.path: table.text(), "evidence.json": evidence(wanted.result, table=table.evidence())}
 

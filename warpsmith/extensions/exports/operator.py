@@ -51,7 +51,7 @@ class Binary:
 
 
 @dataclass(frozen=True)
-class Place:
+class DimensionSource:
     """Where a dimension is read: an axis of a buffer, whose extent is the dimension times a number."""
 
     buffer: str
@@ -148,12 +148,14 @@ def _follows(argument: Argument) -> bool:
     return argument.role is Role.SCALAR and argument.value is not None and bool(argument.value.names)
 
 
-def _places(arguments: Sequence[Argument], dimensions: Sequence[str]) -> Iterator[tuple[str, Place]]:
+def _places(
+    arguments: Sequence[Argument], dimensions: Sequence[str]
+) -> Iterator[tuple[str, DimensionSource]]:
     """Where each dimension can be read; inputs come first, since a caller has them."""
     buffers = sorted((a for a in arguments if a.is_buffer), key=lambda a: a.role is Role.OUTPUT)
     for name in dimensions:
         found = (
-            Place(b.name, axis, times)
+            DimensionSource(b.name, axis, times)
             for b in buffers
             for axis, extent in enumerate(b.shape)
             if (times := _multiple(extent, name))

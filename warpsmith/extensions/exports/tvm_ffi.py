@@ -6,7 +6,7 @@ from typing import Any
 from warpsmith.domain.arguments.argument import Argument
 from warpsmith.domain.dtype import Dtype
 from warpsmith.extensions.exports.c_expressions import c_text
-from warpsmith.extensions.exports.cpp import Parameter, header, type_of
+from warpsmith.extensions.exports.cpp import CppParameter, header, type_of
 from warpsmith.extensions.exports.operator import Operator
 from warpsmith.extensions.exports.rendering import environment, template
 
@@ -33,8 +33,8 @@ def source(
         order: arguments that the function takes, in their order; by default those of the kernel.
     """
     order = operator.given if order is None else order
-    taken = [Parameter(a.name, _type(a)) for a in order]
-    taken += [Parameter(name, "int64_t") for name in operator.explicit.values()]
+    taken = [CppParameter(a.name, _type(a)) for a in order]
+    taken += [CppParameter(name, "int64_t") for name in operator.explicit.values()]
     values: dict[str, Any] = {
         "op": operator,
         "function": function,

@@ -16,7 +16,7 @@ EVIDENCE = {
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExportRequest:
     """An export that was asked for."""
 
     result: JobResult

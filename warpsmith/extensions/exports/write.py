@@ -5,11 +5,11 @@ from pathlib import Path
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.exports.tables.engine_options import OPTION
 from warpsmith.extensions.exports.tables.engines import ENGINES
-from warpsmith.extensions.exports.wanted import Files, Wanted, evidence
+from warpsmith.extensions.exports.wanted import ExportRequest, Files, evidence
 from warpsmith.registry import Kind, load, named
 
 
-def write_export(wanted: Wanted, form: str, folder: Path) -> list[Path]:
+def write_export(wanted: ExportRequest, form: str, folder: Path) -> list[Path]:
     """Write an export and `evidence.json`; returns the paths written.
 
     Raises:

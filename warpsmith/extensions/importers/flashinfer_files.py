@@ -14,7 +14,7 @@ from warpsmith.extensions.importers.flashinfer_bench import (
     read_workloads,
 )
 from warpsmith.extensions.importers.written_source import write_source
-from warpsmith.extensions.scaffold.command.init import Wanted
+from warpsmith.extensions.scaffold.command.init import InitOptions
 from warpsmith.extensions.scaffold.known import KnownJob
 from warpsmith.extensions.scaffold.ports import Opened
 from warpsmith.source.kernels.kernel_definitions import KernelDefinition
@@ -28,7 +28,7 @@ def takes(path: Path) -> bool:
     return path.suffix in (".json", ".jsonl")
 
 
-def opened(files: Sequence[Path], sources: Sequence[Path], target: Path, wanted: Wanted) -> Opened:
+def opened(files: Sequence[Path], sources: Sequence[Path], target: Path, wanted: InitOptions) -> Opened:
     """Shapes and workloads of a definition and its traces, and the source of a solution if none is given."""
     data = [(p, read_json(p)) for p in files if p.suffix == ".json"]
     traces = [p for p in files if p.suffix == ".jsonl"]

@@ -8,7 +8,7 @@ from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.importers.kernel_tuner import read_script
 from warpsmith.extensions.importers.written_source import write_source
-from warpsmith.extensions.scaffold.command.init import Wanted
+from warpsmith.extensions.scaffold.command.init import InitOptions
 from warpsmith.extensions.scaffold.known import KnownJob
 from warpsmith.extensions.scaffold.ports import ONE_TOOL, Opened
 from warpsmith.source.kernels.kernel_definitions import KernelDefinition
@@ -19,7 +19,7 @@ def takes(path: Path) -> bool:
     return path.suffix == ".py"
 
 
-def opened(files: Sequence[Path], sources: Sequence[Path], target: Path, wanted: Wanted) -> Opened:
+def opened(files: Sequence[Path], sources: Sequence[Path], target: Path, wanted: InitOptions) -> Opened:
     """Space, launch and arguments of one script, and its sources if none are given."""
     if len(files) > 1:
         raise InvalidInput("source", ONE_TOOL)

@@ -1,4 +1,4 @@
-"""A skeleton with a reply's facts in the place of its guesses."""
+"""A scaffold with a reply's facts in the place of its guesses."""
 
 import re
 from collections.abc import Iterator, Sequence

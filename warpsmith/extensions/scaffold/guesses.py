@@ -57,7 +57,7 @@ class Bindings:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class BindingHints:
     """What else a source has that template arguments depend on."""
 
     structs: StructIndex | None = None
@@ -72,9 +72,9 @@ class Surroundings:
     """Guess for the type of elements that were quantised."""
 
 
-def bind(kernel: KernelDefinition, entry: str | None, around: Surroundings | None = None) -> Bindings:
+def bind(kernel: KernelDefinition, entry: str | None, around: BindingHints | None = None) -> Bindings:
     """Arguments of a kernel's template: those listed by `entry`, guesses otherwise."""
-    around = around or Surroundings()
+    around = around or BindingHints()
     uses = (*kernel.arguments, *(around.structs.members_of(kernel.arguments) if around.structs else ()))
     given: list[str] = []
     if entry is not None and "<" in entry:
@@ -102,7 +102,7 @@ def _template_argument(
     parameter: TemplateParameter,
     arguments: Sequence[KernelArgument],
     kernel: KernelDefinition,
-    around: Surroundings,
+    around: BindingHints,
 ) -> str:
     """A likely argument; empty if there is none."""
     if parameter.kind == "template":
@@ -121,7 +121,7 @@ def _template_argument(
     return around.element if pointed and not _WIDE_TYPE.search(parameter.name) else "float"
 
 
-def _value_argument(parameter: TemplateParameter, kernel: KernelDefinition, around: Surroundings) -> str:
+def _value_argument(parameter: TemplateParameter, kernel: KernelDefinition, around: BindingHints) -> str:
     kind = parameter.type_text
     if kind.split()[-1:] == ["bool"]:
         return "false"

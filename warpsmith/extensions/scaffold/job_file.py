@@ -8,9 +8,8 @@ from functools import lru_cache
 
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.scaffold.argument_line import ArgumentLine, Fields, with_numbers
-from warpsmith.extensions.scaffold.guesses import ELEMENTS, Bindings, Surroundings, bind
-from warpsmith.extensions.scaffold.indices.index_space import IndexSpace, index_space
-from warpsmith.extensions.scaffold.indices.index_space import Surroundings as Around
+from warpsmith.extensions.scaffold.guesses import ELEMENTS, BindingHints, Bindings, bind
+from warpsmith.extensions.scaffold.indices.index_space import IndexSpace, SourceContext, index_space
 from warpsmith.extensions.scaffold.known import KnownJob, nothing_known
 from warpsmith.extensions.scaffold.launches.host_launch import HostLaunch, host_launches, launched
 from warpsmith.extensions.scaffold.lines.arguments import Sizes, argument_line, dimensions_of
@@ -70,7 +69,7 @@ class Given:
     """Files that may launch the kernel, by name, with the headers that their macros come from."""
 
 
-def job_skeleton(
+def job_scaffold(
     source_text: str, path_text: str, dialect: Dialect, entry: str | None, given: Given | None = None
 ) -> str:
     """A job file, as YAML, for one kernel of a source.
@@ -158,7 +157,7 @@ def _launches(
     dialect: Dialect,
     numbers: tuple[tuple[str, int], ...],
 ) -> tuple[HostLaunch, ...]:
-    # A compiler refuses several skeletons of one kernel; its launches take seconds to read.
+    # A compiler refuses several scaffolds of one kernel; its launches take seconds to read.
     return host_launches(dict(texts), kernel, dialect, dict(numbers))
 
 
@@ -175,14 +174,14 @@ def _space(
     numbers = {c.name: c.value for c in constants} | fixed
     threads = 0 if dialect is Dialect.OPENCL else most_threads(kernel, numbers)
     block = fixed_block(kernel, dialect, numbers)
-    around = Around(block, threads, fixed, given.defines, given.headers)
+    around = SourceContext(block, threads, fixed, given.defines, given.headers)
     space = index_space(text, dialect.backend, kernel.name, around)
     return space if space.block else replace(space, block=usual_block(kernel, dialect, numbers))
 
 
-def _surroundings(index: StructIndex, known: Mapping[str, str], source: str, given: Given) -> Surroundings:
+def _surroundings(index: StructIndex, known: Mapping[str, str], source: str, given: Given) -> BindingHints:
     has_float8 = any("__nv_fp8_e4m3" in text for text in (source, *given.headers))
-    return Surroundings(
+    return BindingHints(
         index,
         known,
         re.search(r"\busing\s+namespace\b", source) is not None,

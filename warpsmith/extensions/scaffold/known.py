@@ -51,7 +51,7 @@ class Tunable:
 
 @dataclass(frozen=True)
 class KnownJob:
-    """Facts that take the place of a skeleton's guesses; what is empty is unknown."""
+    """Facts that take the place of a scaffold's guesses; what is empty is unknown."""
 
     origin: str = ""
     """Who says so, such as the name of a file."""

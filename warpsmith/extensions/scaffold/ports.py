@@ -7,7 +7,7 @@ from typing import Protocol
 
 from warpsmith.domain.device import Backend
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.scaffold.command.init import Wanted
+from warpsmith.extensions.scaffold.command.init import InitOptions
 from warpsmith.registry import Kind, load_all
 
 
@@ -36,7 +36,7 @@ class Opened:
     """Sources and options of `init`, once the files of another tool are read."""
 
     sources: tuple[Path, ...]
-    wanted: Wanted
+    wanted: InitOptions
     written: tuple[Path, ...] = ()
     """Sources that one of the files held as text, written beside the job file."""
 
@@ -52,7 +52,9 @@ class Importer(Protocol):
         """True for a file of its tool."""
         ...
 
-    def opened(self, files: Sequence[Path], sources: Sequence[Path], target: Path, wanted: Wanted) -> Opened:
+    def opened(
+        self, files: Sequence[Path], sources: Sequence[Path], target: Path, wanted: InitOptions
+    ) -> Opened:
         """Sources and options with what the tool's files tell.
 
         Args:
@@ -66,7 +68,7 @@ class Importer(Protocol):
         ...
 
 
-def opened(paths: Sequence[Path], target: Path, wanted: Wanted) -> Opened:
+def opened(paths: Sequence[Path], target: Path, wanted: InitOptions) -> Opened:
     """Sources and options of `init`, with what files of another tool tell; the files as they are without one.
 
     Raises:

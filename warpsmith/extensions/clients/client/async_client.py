@@ -7,9 +7,9 @@ from typing import Self
 
 from warpsmith.domain.jobs.job import Job
 from warpsmith.extensions.clients.client.call import Answer, AsyncSender
-from warpsmith.extensions.clients.client.calls import Calls, job_path, stream_path
+from warpsmith.extensions.clients.client.calls import ClientMethods, job_path, stream_path
 from warpsmith.extensions.clients.client.event_stream import Told, follow
-from warpsmith.extensions.clients.client.patience import POLL_S, LongPolls, Patience, Seen
+from warpsmith.extensions.clients.client.patience import POLL_S, LongPolls, Seen, StatusWait
 from warpsmith.extensions.clients.client.request import Request
 from warpsmith.extensions.clients.client.threads import Threads
 from warpsmith.extensions.clients.client.transport import CONNECTIONS, Transport
@@ -17,7 +17,7 @@ from warpsmith.extensions.clients.python.result import Result
 from warpsmith.http_models import JobStatus
 
 
-class AsyncClient(Calls, AsyncSender):
+class AsyncClient(ClientMethods, AsyncSender):
     """`Client` for programs with an event loop: every method is a coroutine, or an asynchronous iterator.
 
     Requests are sent by threads. A call that is cancelled ends at once, but its request may still arrive.
@@ -74,12 +74,12 @@ class AsyncClient(Calls, AsyncSender):
         Raises:
             TimedOut: the job has not ended in time. It goes on.
         """
-        patience = Patience(job_path(job_id), timeout_s, on_status, every_s)
+        patience = StatusWait(job_path(job_id), timeout_s, on_status, every_s)
         while (status := patience.ended(await self._poll(patience))) is None:
             await asyncio.sleep(patience.pause_s)
         return status
 
-    async def _poll(self, patience: Patience) -> Seen:
+    async def _poll(self, patience: StatusWait) -> Seen:
         longest_s = self._long_polls.longest_s()
         try:
             return await self.send(patience.poll(longest_s))

@@ -35,7 +35,7 @@ from warpsmith.tuning.lessons.kernel_fingerprint import fingerprint
 from warpsmith.webhooks.models import Kind, NewWebhook, WebhookCreated, WebhookList, WebhookView
 
 
-class Calls:
+class ClientMethods:
     """What a client can ask of a service. A list that has pages is an iterator; `jobs` gives one page."""
 
     @Call

@@ -34,7 +34,7 @@ class StatusPoll(Request[Seen]):
         return replace(super().answer(reply, url), etag=reply.etag)
 
 
-class Patience:
+class StatusWait:
     """One wait for a job: what to ask next, and how long to pause before.
 
     Args:

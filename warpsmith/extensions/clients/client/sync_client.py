@@ -7,16 +7,16 @@ from typing import Self
 
 from warpsmith.domain.jobs.job import Job
 from warpsmith.extensions.clients.client.call import Answer, Sender
-from warpsmith.extensions.clients.client.calls import Calls, job_path, stream_path
+from warpsmith.extensions.clients.client.calls import ClientMethods, job_path, stream_path
 from warpsmith.extensions.clients.client.event_stream import Told, follow
-from warpsmith.extensions.clients.client.patience import POLL_S, Patience
+from warpsmith.extensions.clients.client.patience import POLL_S, StatusWait
 from warpsmith.extensions.clients.client.request import Request
 from warpsmith.extensions.clients.client.transport import Transport
 from warpsmith.extensions.clients.python.result import Result
 from warpsmith.http_models import JobStatus
 
 
-class Client(Calls, Sender):
+class Client(ClientMethods, Sender):
     """Client of one service. Raises `Unavailable` if it cannot be reached or fails, and `NotFound` and
     `InvalidInput` as the service reports them.
 
@@ -67,7 +67,7 @@ class Client(Calls, Sender):
         Raises:
             TimedOut: the job has not ended in time. It goes on.
         """
-        patience = Patience(job_path(job_id), timeout_s, on_status, every_s)
+        patience = StatusWait(job_path(job_id), timeout_s, on_status, every_s)
         while (status := patience.ended(self.send(patience.poll()))) is None:
             time.sleep(patience.pause_s)
         return status

@@ -57,7 +57,7 @@ _OUTPUTS = (Role.OUTPUT, Role.INOUT)
 
 
 @dataclass(frozen=True)
-class Call:
+class TuneCall:
     """What a call says of a job; `tune` describes each argument."""
 
     kernel: GivenKernel
@@ -83,7 +83,7 @@ class Call:
     checks: bool = True
 
 
-def job_of(call: Call) -> Job:
+def job_of(call: TuneCall) -> Job:
     """The job of a call, checked against its source. Warnings are Python's.
 
     Raises:
@@ -98,7 +98,7 @@ def job_of(call: Call) -> Job:
     return job
 
 
-def _changed(call: Call, job: Job) -> Job:
+def _changed(call: TuneCall, job: Job) -> Job:
     for name in (f.name for f in fields(call)):
         value = getattr(call, name)
         empty = value is None or (isinstance(value, Sequence | Mapping) and not value)
@@ -111,7 +111,7 @@ def _changed(call: Call, job: Job) -> Job:
     return parse_job(plain(job) | changes) if changes else job
 
 
-def _of_source(call: Call, folders: Sequence[Path]) -> Job:
+def _of_source(call: TuneCall, folders: Sequence[Path]) -> Job:
     assert isinstance(call.kernel, str | Path)
     found, folder = source_given(call.kernel, _backend(call.backend), [f.resolve() for f in folders])
     definition = _definition(found, call)
@@ -149,7 +149,7 @@ def _of_source(call: Call, folders: Sequence[Path]) -> Job:
         raise _as_given(exc, arguments) from exc
 
 
-def _definition(found: FoundSource, call: Call) -> KernelDefinition:
+def _definition(found: FoundSource, call: TuneCall) -> KernelDefinition:
     kernels = find_kernels(found.text, found.dialect, given_macros(tuple(call.options)), found.header_texts)
     kernel, _ = choose_kernel(kernels, found.shown, call.entry)
     if kernel.specialisation or "<" in (call.entry or ""):
@@ -178,11 +178,11 @@ def _backend(given: Backend | str | None) -> Backend | None:
         raise InvalidInput("backend", f"{given!r} is none; give cuda or opencl") from None
 
 
-def _limits(call: Call) -> Fields:
+def _limits(call: TuneCall) -> Fields:
     return budget_fields(call.budget, seconds=call.seconds, trials=call.trials, rounds=call.rounds)
 
 
-def _reference(call: Call, arguments: Sequence[Fields], dimensions: Mapping[str, int]) -> Fields | None:
+def _reference(call: TuneCall, arguments: Sequence[Fields], dimensions: Mapping[str, int]) -> Fields | None:
     given = call.reference
     if given is None or isinstance(given, Mapping):
         return None if given is None else dict(given)

@@ -179,7 +179,7 @@ class Result:
         # Loaded when it is called: it compiles, and who reads results alone needs no compiler.
         write, wanted = (import_module(f"warpsmith.extensions.exports.{n}") for n in ("write", "wanted"))
         paths: list[Path] = write.write_export(
-            wanted.Wanted(self.evidence, self._trials, name, table=table or {}), form, Path(folder)
+            wanted.ExportRequest(self.evidence, self._trials, name, table=table or {}), form, Path(folder)
         )
         return paths
 

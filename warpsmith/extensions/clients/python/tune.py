@@ -14,7 +14,7 @@ from warpsmith.domain.state import JobState
 from warpsmith.errors import Unavailable
 from warpsmith.extensions.clients.client import Client
 from warpsmith.extensions.clients.python.embedded import embedded_service, submit_or_resume
-from warpsmith.extensions.clients.python.job_of import Call, job_of
+from warpsmith.extensions.clients.python.job_of import TuneCall, job_of
 from warpsmith.extensions.clients.python.job_parts import (
     Constraints,
     Extents,
@@ -100,7 +100,7 @@ def tune(
         InvalidInput: an argument is wrong; the message names it and the fix.
         Unavailable: an extra of this package or the service is missing.
     """
-    call = Call(
+    call = TuneCall(
         kernel,
         arguments,
         workloads,

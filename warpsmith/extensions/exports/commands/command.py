@@ -7,7 +7,7 @@ from warpsmith.cli.output import echo
 from warpsmith.extensions.clients.commands.out_folder import require_folder
 from warpsmith.extensions.clients.commands.service_commands import connect
 from warpsmith.extensions.exports.tables.engine_options import table_options
-from warpsmith.extensions.exports.wanted import OtherDevice, Wanted
+from warpsmith.extensions.exports.wanted import ExportRequest, OtherDevice
 from warpsmith.extensions.exports.write import write_export
 from warpsmith.http_models import JobResult, TrialView
 from warpsmith.report.bundle import read_result, read_trials
@@ -36,7 +36,7 @@ def export(
     require_folder(out)
     options = table_options(table)
     result, trials = _found(job, url, form)
-    for path in write_export(Wanted(result, trials, name, other_device, options), form, out):
+    for path in write_export(ExportRequest(result, trials, name, other_device, options), form, out):
         echo(f"wrote {path}", err=True)
     if not has_gain(result):
         echo("note: the job gained nothing; the export holds the kernel as it was", err=True)

@@ -45,7 +45,7 @@ class Proof(Frozen):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ProofSettings:
     """What is run and how it is judged.
 
     Args:
@@ -69,7 +69,7 @@ class Wanted:
     timeout_s: float = 3600.0
 
 
-def prove(wanted: Wanted, tell: Callable[[str], None] | None = None) -> Proof:
+def prove(wanted: ProofSettings, tell: Callable[[str], None] | None = None) -> Proof:
     """Run the command in turns; one run of each kind goes before, and counts for the outputs alone.
 
     With the export, `WARPSMITH_EXPORT` is its folder, and the first of `PYTHONPATH`. Without, it is empty and
@@ -111,7 +111,7 @@ def prove(wanted: Wanted, tell: Callable[[str], None] | None = None) -> Proof:
     )
 
 
-def _checked(wanted: Wanted) -> re.Pattern[str] | None:
+def _checked(wanted: ProofSettings) -> re.Pattern[str] | None:
     if not (wanted.export / "evidence.json").is_file():
         raise InvalidInput("--export", f"{wanted.export} is no export; name a folder that `export` wrote")
     if not wanted.command:
@@ -129,7 +129,7 @@ def _checked(wanted: Wanted) -> re.Pattern[str] | None:
     return pattern
 
 
-def _run(wanted: Wanted, on: bool, pattern: re.Pattern[str] | None) -> float:
+def _run(wanted: ProofSettings, on: bool, pattern: re.Pattern[str] | None) -> float:
     """The figure of one run."""
     if wanted.outputs is not None:
         wanted.outputs.unlink(missing_ok=True)
@@ -165,7 +165,7 @@ def _run(wanted: Wanted, on: bool, pattern: re.Pattern[str] | None) -> float:
         return _no_number(wanted, done.stdout)
 
 
-def _no_number(wanted: Wanted, text: str) -> float:
+def _no_number(wanted: ProofSettings, text: str) -> float:
     raise InvalidInput(
         "--metric", f"{wanted.metric!r} finds no number in what the command printed:\n{text[-500:]}"
     )
@@ -179,7 +179,7 @@ def _environment(export: Path, on: bool) -> Mapping[str, str]:
     return kept | {"PYTHONPATH": path} | chosen
 
 
-def _difference(wanted: Wanted, kept: Mapping[bool, bytes]) -> str:
+def _difference(wanted: ProofSettings, kept: Mapping[bool, bytes]) -> str:
     if wanted.outputs is None:
         return "not compared"
     if kept[False] == kept[True]:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from warpsmith.cli.output import echo
 from warpsmith.domain.templates.outcome import Verdict
-from warpsmith.extensions.exports.commands.prove import Proof, Wanted
+from warpsmith.extensions.exports.commands.prove import Proof, ProofSettings
 from warpsmith.extensions.exports.commands.prove import prove as run
 
 
-def prove(wanted: Wanted, as_json: bool) -> int:
+def prove(wanted: ProofSettings, as_json: bool) -> int:
     """Run, say what came of it, and write `prove.json` into the export.
 
     Returns:

@@ -52,10 +52,10 @@ def prove(
     as_json: AsJson = False,
 ) -> None:
     """Your own command with and without an export, in turns: the gain, its interval, equal outputs."""
-    from warpsmith.extensions.exports.commands.prove import Wanted
+    from warpsmith.extensions.exports.commands.prove import ProofSettings
     from warpsmith.extensions.exports.commands.prove_command import prove as run
 
-    wanted = Wanted(export_, command, pairs, metric, more_is_better, outputs, rtol)
+    wanted = ProofSettings(export_, command, pairs, metric, more_is_better, outputs, rtol)
     raise typer.Exit(run(wanted, as_json))
 
 

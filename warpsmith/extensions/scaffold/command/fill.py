@@ -1,4 +1,4 @@
-"""`init` with a model: what a skeleton leaves open is asked, and the reply is checked by running it."""
+"""`init` with a model: what a scaffold leaves open is asked, and the reply is checked by running it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,12 +13,12 @@ from warpsmith.domain.jobs.job import Job, KernelReference, Workload
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.scaffold.command.host_files import host_texts
 from warpsmith.extensions.scaffold.command.init import (
-    Wanted,
+    InitOptions,
     found_source,
     job_of_text,
-    skeleton_job,
+    scaffold_job,
 )
-from warpsmith.extensions.scaffold.command.init_trials import tried_skeleton
+from warpsmith.extensions.scaffold.command.init_trials import tried_scaffold
 from warpsmith.extensions.scaffold.extraction.taken_out import File, Pool, taken_out
 from warpsmith.extensions.scaffold.filled import filled, open_lines
 from warpsmith.job_checks.all_findings import known_findings, unfinished_lines
@@ -49,17 +49,17 @@ class Filler:
 
     sources: Sequence[Path]
     target: Path
-    wanted: Wanted
+    wanted: InitOptions
     compiler: Compiler
 
     def question(self, earlier: FillReply | None = None, problems: Sequence[str] = ()) -> FillQuestion:
         """The question about the present guesses, with what was wrong with an earlier reply.
 
         Raises:
-            InvalidInput: see `init.skeleton`.
+            InvalidInput: see `init.scaffold`.
         """
-        text = tried_skeleton(self.sources, self.target, self.wanted, self.compiler)
-        job = skeleton_job(text, self.sources, self.target, self.wanted)
+        text = tried_scaffold(self.sources, self.target, self.wanted, self.compiler)
+        job = scaffold_job(text, self.sources, self.target, self.wanted)
         entry = job.kernel.entry if job else self.wanted.entry or ""
         return FillQuestion(
             job_file=text,
@@ -77,7 +77,7 @@ class Filler:
         wanted = replace(self.wanted, defines=(*self.wanted.defines, *macros))
         wanted = replace(wanted, entry=reply.entry or wanted.entry)
         try:
-            text = filled(tried_skeleton(self.sources, self.target, wanted, self.compiler), reply, SAID)
+            text = filled(tried_scaffold(self.sources, self.target, wanted, self.compiler), reply, SAID)
             left = [f"still open: {row}" for row in open_lines(text)]
             if left:
                 return Filled(text, tuple(left[:_MOST_PROBLEMS]))

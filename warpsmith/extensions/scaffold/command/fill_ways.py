@@ -1,4 +1,4 @@
-"""Who fills in what a skeleton leaves open: the operator's model, or whoever answers a file."""
+"""Who fills in what a scaffold leaves open: the operator's model, or whoever answers a file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from warpsmith.job_files.filling_contracts import FillReply
 
 
 @dataclass(frozen=True)
-class Ways:
+class FillWays:
     """How what is open is to be filled in; at most one way, but a question may follow an answer."""
 
     question: Path | None = None
@@ -28,7 +28,7 @@ class Ways:
         return self.asks_model or self.question is not None or self.answer is not None
 
 
-def completed(filler: Filler, ways: Ways) -> str | None:
+def completed(filler: Filler, ways: FillWays) -> str | None:
     """The job file, filled in; None if only a question was written.
 
     Raises:

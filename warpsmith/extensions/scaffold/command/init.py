@@ -10,7 +10,7 @@ from warpsmith.domain.jobs.job import Job
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.scaffold.command.host_files import host_texts
 from warpsmith.extensions.scaffold.guesses import ELEMENTS
-from warpsmith.extensions.scaffold.job_file import Given, choose_kernel, job_skeleton
+from warpsmith.extensions.scaffold.job_file import Given, choose_kernel, job_scaffold
 from warpsmith.extensions.scaffold.known import KnownJob, nothing_known
 from warpsmith.extensions.scaffold.yaml_text import TODO, yaml_word
 from warpsmith.job_files.collected_headers import SentHeaders
@@ -29,7 +29,7 @@ _OPTIONS = ("backend", "entry")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class InitOptions:
     """The user's options for a kernel, besides its files."""
 
     entry: str | None = None
@@ -55,14 +55,14 @@ class Wanted:
     """Facts about the kernel's job that take the place of guesses."""
 
 
-def skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
+def scaffold(sources: Sequence[Path], target: Path, wanted: InitOptions) -> str:
     """A job file for a kernel of these files.
 
     Raises:
         InvalidInput: the language is unclear, or the sources have no such kernel.
     """
     try:
-        return _skeleton(sources, target, wanted)
+        return _scaffold(sources, target, wanted)
     except InvalidInput as exc:
         if exc.field in _OPTIONS:
             raise InvalidInput(f"--{exc.field}", exc.message) from exc
@@ -75,20 +75,20 @@ def drafted(
     """A job file for one source.
 
     Raises:
-        InvalidInput: as `skeleton`.
+        InvalidInput: as `scaffold`.
     """
-    return skeleton([source], target, Wanted(entry=entry, backend=backend, defines=tuple(defines)))
+    return scaffold([source], target, InitOptions(entry=entry, backend=backend, defines=tuple(defines)))
 
 
-def skeleton_job(text: str, sources: Sequence[Path], target: Path, wanted: Wanted) -> Job | None:
-    """The job of a skeleton; None while a person has to fill in what has no guess."""
+def scaffold_job(text: str, sources: Sequence[Path], target: Path, wanted: InitOptions) -> Job | None:
+    """The job of a scaffold; None while a person has to fill in what has no guess."""
     try:
         return job_of_text(text, sources, target, wanted)
     except InvalidInput:
         return None
 
 
-def job_of_text(text: str, sources: Sequence[Path], target: Path, wanted: Wanted) -> Job:
+def job_of_text(text: str, sources: Sequence[Path], target: Path, wanted: InitOptions) -> Job:
     """The job in the text of a job file for these sources.
 
     The files that `init` was given may be sent, wherever the job file lies.
@@ -104,7 +104,7 @@ def job_of_text(text: str, sources: Sequence[Path], target: Path, wanted: Wanted
     return replace(file, data={**file.data, "kernel": kernel}).job()
 
 
-def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
+def _scaffold(sources: Sequence[Path], target: Path, wanted: InitOptions) -> str:
     defines = _defines(wanted.defines)
     found = found_source(sources, target, wanted)
     if wanted.text is not None:
@@ -125,7 +125,7 @@ def _skeleton(sources: Sequence[Path], target: Path, wanted: Wanted) -> str:
         raise InvalidInput("source", f"{place}: {placeholder.text} {words}")
     if not find_kernels(found.text, found.dialect, defines, found.header_texts):
         raise InvalidInput("source", f"{found.shown}: no kernel definition found{_hint(found, defines)}")
-    return job_skeleton(
+    return job_scaffold(
         found.text,
         found.shown,
         found.dialect,
@@ -189,11 +189,11 @@ def _switch(
     return (switch.defines or {}, switch.words(kernel.name, found.first_line)) if switch else None
 
 
-def with_switches(sources: Sequence[Path], target: Path, wanted: Wanted) -> Wanted:
+def with_switches(sources: Sequence[Path], target: Path, wanted: InitOptions) -> InitOptions:
     """The options, with the macros that put the kernel into its file where a conditional leaves it out.
 
     Raises:
-        InvalidInput: see `skeleton`.
+        InvalidInput: see `scaffold`.
     """
     for _ in range(_MOST_SWITCHES):
         found = found_source(sources, target, wanted)
@@ -205,7 +205,7 @@ def with_switches(sources: Sequence[Path], target: Path, wanted: Wanted) -> Want
     return wanted
 
 
-def found_source(sources: Sequence[Path], target: Path, wanted: Wanted) -> FoundSource:
+def found_source(sources: Sequence[Path], target: Path, wanted: InitOptions) -> FoundSource:
     """The source and headers of these files.
 
     Raises:
@@ -222,7 +222,7 @@ def found_source(sources: Sequence[Path], target: Path, wanted: Wanted) -> Found
     )
 
 
-def _missing(wanted: Wanted) -> Iterator[str]:
+def _missing(wanted: InitOptions) -> Iterator[str]:
     if wanted.missing_headers:
         named = ", ".join(wanted.missing_headers)
         yield f"# {TODO}: not found: {named}. Give their folders to init (-I)."

@@ -83,9 +83,9 @@ def init(
     from warpsmith.device_checks.compile_check import Compiler
     from warpsmith.extensions.scaffold.command.editor import editor
     from warpsmith.extensions.scaffold.command.fill import Filler
-    from warpsmith.extensions.scaffold.command.fill_ways import Ways, completed
-    from warpsmith.extensions.scaffold.command.init import Wanted
-    from warpsmith.extensions.scaffold.command.init_trials import tried_skeleton
+    from warpsmith.extensions.scaffold.command.fill_ways import FillWays, completed
+    from warpsmith.extensions.scaffold.command.init import InitOptions
+    from warpsmith.extensions.scaffold.command.init_trials import tried_scaffold
     from warpsmith.extensions.scaffold.command.kernel_list_view import show_kernels
     from warpsmith.extensions.scaffold.command.questions import answered
     from warpsmith.extensions.scaffold.ports import opened, scaffold_for
@@ -94,7 +94,7 @@ def init(
     if any(path.is_dir() for path in sources):
         if len(sources) > 1 or out or entry or edits:
             raise InvalidInput("source", "a folder is listed alone, without --out, --entry and --edit")
-        shared = Wanted(None, backend, tuple(defines or ()), tuple(include_dirs or ()))
+        shared = InitOptions(None, backend, tuple(defines or ()), tuple(include_dirs or ()))
         shared = replace(shared, permitted=settings().permitted_includes())
         show_kernels(sources[0], shared, settings(), as_json)
         return
@@ -112,15 +112,15 @@ def init(
         _end(target, text, (), editing)
         return
     permitted = settings().permitted_includes()
-    wanted = Wanted(entry, backend, tuple(defines or ()), tuple(include_dirs or ()), permitted)
+    wanted = InitOptions(entry, backend, tuple(defines or ()), tuple(include_dirs or ()), permitted)
     found = opened(sources, target, wanted)
-    ways = Ways(question, answer, asks_model)
+    ways = FillWays(question, answer, asks_model)
     completed_text: str | None
     with Compiler(settings()) as compiler:
         if ways.any:
             completed_text = completed(Filler(found.sources, target, found.wanted, compiler), ways)
         else:
-            completed_text = tried_skeleton(found.sources, target, found.wanted, compiler)
+            completed_text = tried_scaffold(found.sources, target, found.wanted, compiler)
     if completed_text is None:
         echo(f"wrote {question}; put the reply into a file and give it with --answer")
         return

@@ -11,7 +11,7 @@ from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.kernels.kernel import MAX_SOURCE_BYTES
 from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.extensions.scaffold.command import near_files
-from warpsmith.extensions.scaffold.command.init import Wanted, found_source, skeleton, skeleton_job
+from warpsmith.extensions.scaffold.command.init import InitOptions, found_source, scaffold, scaffold_job
 from warpsmith.extensions.scaffold.extraction.framework_types import number_header
 from warpsmith.extensions.scaffold.extraction.taken_out import (
     File,
@@ -139,11 +139,13 @@ class _State:
         return True
 
 
-def taken_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, compiled: Compile) -> str | None:
+def taken_scaffold(
+    sources: Sequence[Path], target: Path, wanted: InitOptions, compiled: Compile
+) -> str | None:
     """The job file of a kernel that was taken out of its file; None if it does not compile so either.
 
     Raises:
-        InvalidInput: see `skeleton`.
+        InvalidInput: see `scaffold`.
     """
     found = found_source(sources, target, wanted)
     defines = dict(d.partition("=")[::2] for d in wanted.defines)
@@ -157,7 +159,7 @@ def taken_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, compil
         if taken is None or len(taken.text.encode()) > MAX_SOURCE_BYTES:
             return None
         text = _text(sources, target, wanted, taken, state, found.shown)
-        job = skeleton_job(text, sources, target, wanted)
+        job = scaffold_job(text, sources, target, wanted)
         if job is None:
             if not state.resolve(*_open_types(taken, found.dialect, {**defines, **state.defines}, kernel)):
                 return None
@@ -172,13 +174,13 @@ def taken_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, compil
     return None
 
 
-def with_near_values(sources: Sequence[Path], target: Path, wanted: Wanted) -> Wanted:
+def with_near_values(sources: Sequence[Path], target: Path, wanted: InitOptions) -> InitOptions:
     """The options, with the values that files near the kernel give macros which nothing else defines.
 
     Raises:
-        InvalidInput: see `skeleton`.
+        InvalidInput: see `scaffold`.
     """
-    job = skeleton_job(skeleton(sources, target, wanted), sources, target, wanted)
+    job = scaffold_job(scaffold(sources, target, wanted), sources, target, wanted)
     for name in () if job is None or wanted.known is not nothing_known else _guessed(job):
         found = near_files.value_of(sources[-1], name)
         if found is not None:
@@ -206,7 +208,7 @@ def _files(found: FoundSource, own: Path) -> Iterator[File]:
 
 
 def _text(
-    sources: Sequence[Path], target: Path, wanted: Wanted, taken: Taken, state: _State, shown: str
+    sources: Sequence[Path], target: Path, wanted: InitOptions, taken: Taken, state: _State, shown: str
 ) -> str:
     source = "".join(f"#include <{name}>\n" for name in state.toolkit) + taken.text
     for name in state.dropped:
@@ -218,7 +220,7 @@ def _text(
         f"Taken out of {shown}; {taken.functions_left_out} functions{headers} are left behind.",
     ]
     given = (*wanted.defines, *(f"{name}={value}" for name, value in state.defines.items()))
-    return skeleton(
+    return scaffold(
         sources, target, replace(wanted, text=source, remarks=(*remarks, *state.said), defines=given)
     )
 

@@ -9,14 +9,14 @@ from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.kernels.headers import path_problem
 from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.extensions.scaffold.command.init import (
-    Wanted,
-    skeleton,
-    skeleton_job,
+    InitOptions,
+    scaffold,
+    scaffold_job,
     with_switches,
 )
 from warpsmith.extensions.scaffold.command.init_extraction import (
     Compile,
-    taken_skeleton,
+    taken_scaffold,
     with_near_values,
 )
 from warpsmith.extensions.scaffold.extraction.framework_types import number_header
@@ -37,13 +37,13 @@ _MOST_HEADERS = 200
 
 
 @dataclass(frozen=True)
-class _Trial:
+class _InitTrial:
     sources: tuple[Path, ...]
-    wanted: Wanted
+    wanted: InitOptions
 
 
-def tried_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, compiled: Compile) -> str:
-    """The job file of `skeleton`, with other guesses where a compiler of this machine refuses the first.
+def tried_scaffold(sources: Sequence[Path], target: Path, wanted: InitOptions, compiled: Compile) -> str:
+    """The job file of `scaffold`, with other guesses where a compiler of this machine refuses the first.
 
     Headers that are missing become empty ones, the elements of buffers get other types, and a header that
     declares what another one uses without including it is included first. If that does not help, the kernel
@@ -54,24 +54,24 @@ def tried_skeleton(sources: Sequence[Path], target: Path, wanted: Wanted, compil
         compiled: usually a `Compiler`.
 
     Raises:
-        InvalidInput: see `skeleton`.
+        InvalidInput: see `scaffold`.
     """
     wanted = with_near_values(sources, target, with_switches(sources, target, wanted))
     text, compiles = _whole(sources, target, wanted, compiled)
     if compiles is not False:
         return text
-    return taken_skeleton(sources, target, wanted, compiled) or text
+    return taken_scaffold(sources, target, wanted, compiled) or text
 
 
 def _whole(
-    sources: Sequence[Path], target: Path, wanted: Wanted, compiled: Compile
+    sources: Sequence[Path], target: Path, wanted: InitOptions, compiled: Compile
 ) -> tuple[str, bool | None]:
     """The job file of the whole source, and whether it compiles; None if nothing here can tell."""
-    first = skeleton(sources, target, wanted)
-    trial = _Trial(tuple(sources), wanted)
+    first = scaffold(sources, target, wanted)
+    trial = _InitTrial(tuple(sources), wanted)
     text, missing = first, wanted.empty_headers
     for _ in range(_TRIALS):
-        job = skeleton_job(text, trial.sources, target, trial.wanted)
+        job = scaffold_job(text, trial.sources, target, trial.wanted)
         refused = None if job is None else compiled(job)
         if job is None:
             return first, False
@@ -82,13 +82,13 @@ def _whole(
             break
         trial = following
         missing = trial.wanted.empty_headers
-        text = skeleton(trial.sources, target, trial.wanted)
+        text = scaffold(trial.sources, target, trial.wanted)
     if missing:
-        return skeleton(sources, target, replace(wanted, missing_headers=missing)), False
+        return scaffold(sources, target, replace(wanted, missing_headers=missing)), False
     return first, False
 
 
-def _next(trial: _Trial, refused: Rejected, job: Job) -> _Trial | None:
+def _next(trial: _InitTrial, refused: Rejected, job: Job) -> _InitTrial | None:
     """What to try after a refusal; None if nothing is left."""
     if not job.kernel.backend.language.has_cuda_words:
         return None
@@ -120,7 +120,7 @@ def _of_number_type(refused: Rejected, dialect: Dialect) -> str:
     return number_header((found.group(3) or "") if found else "", dialect)
 
 
-def _declaring(trial: _Trial, refused: Rejected, job: Job) -> Path | None:
+def _declaring(trial: _InitTrial, refused: Rejected, job: Job) -> Path | None:
     """The one header beside a header that declares the name which a compiler did not know in it."""
     found = _UNKNOWN_NAME.match(refused.reason)
     text = job.kernel.files.get(found.group(1)) if found else None

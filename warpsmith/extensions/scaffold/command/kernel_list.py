@@ -8,8 +8,8 @@ from pathlib import Path
 
 from warpsmith.device_checks.compile_check import Compiler
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.scaffold.command.init import Wanted, job_of_text
-from warpsmith.extensions.scaffold.command.init_trials import tried_skeleton
+from warpsmith.extensions.scaffold.command.init import InitOptions, job_of_text
+from warpsmith.extensions.scaffold.command.init_trials import tried_scaffold
 from warpsmith.job_checks.all_findings import unfinished_lines
 from warpsmith.job_files.kernel_sources import HEADER_ENDINGS, SOURCE_ENDINGS, find_source
 from warpsmith.source.kernels.kernel_definitions import find_kernels
@@ -49,7 +49,9 @@ class KernelList:
     """Which limit ended the search; empty if none did."""
 
 
-def kernels_below(folder: Path, wanted: Wanted, compiler: Compiler, say: Callable[[str], None]) -> KernelList:
+def kernels_below(
+    folder: Path, wanted: InitOptions, compiler: Compiler, say: Callable[[str], None]
+) -> KernelList:
     """List the kernels of every source, header and host file below a folder.
 
     Args:
@@ -79,7 +81,7 @@ def _files(folder: Path) -> Iterator[Path]:
         yield from (Path(place, n) for n in sorted(names) if Path(n).suffix in _ENDINGS)
 
 
-def _kernels(path: Path, wanted: Wanted) -> Iterator[ListedKernel]:
+def _kernels(path: Path, wanted: InitOptions) -> Iterator[ListedKernel]:
     if not path.is_file():
         return
     if path.stat().st_size > MAX_FILE_BYTES:
@@ -107,10 +109,10 @@ def _kernels(path: Path, wanted: Wanted) -> Iterator[ListedKernel]:
         yield ListedKernel(path, line, k.qualified_name, source.dialect.value, "")
 
 
-def _lacks(kernel: ListedKernel, wanted: Wanted, compiler: Compiler) -> str:
+def _lacks(kernel: ListedKernel, wanted: InitOptions, compiler: Compiler) -> str:
     target = kernel.file.with_suffix(".yaml")
     try:
-        text = tried_skeleton([kernel.file], target, replace(wanted, entry=kernel.kernel), compiler)
+        text = tried_scaffold([kernel.file], target, replace(wanted, entry=kernel.kernel), compiler)
     except (InvalidInput, RecursionError, ValueError) as exc:
         return f"no job file: {_short(str(exc))}"
     marks = sum(1 for _ in unfinished_lines(text))

@@ -11,7 +11,7 @@ from pathlib import Path
 from warpsmith.cli.output import echo
 from warpsmith.device_checks.compile_check import Compiler
 from warpsmith.errors import NotFound
-from warpsmith.extensions.scaffold.command.init import Wanted
+from warpsmith.extensions.scaffold.command.init import InitOptions
 from warpsmith.extensions.scaffold.command.kernel_list import KernelList, best, kernels_below
 from warpsmith.settings import Settings
 from warpsmith.system.printable import one_line
@@ -20,7 +20,7 @@ from warpsmith.system.shell_words import shell_folder, shell_path
 _HEADINGS = ("file", "line", "kernel", "language", "lacks")
 
 
-def show_kernels(folder: Path, wanted: Wanted, settings: Settings, as_json: bool) -> None:
+def show_kernels(folder: Path, wanted: InitOptions, settings: Settings, as_json: bool) -> None:
     """Print the kernels below a folder, then the command that makes a job file of one of them.
 
     Raises:
@@ -60,7 +60,7 @@ def _table(found: KernelList, folder: Path) -> Iterator[str]:
         yield "  ".join([*cells, row[-1]])[:wide]
 
 
-def _command(found: KernelList, wanted: Wanted) -> str:
+def _command(found: KernelList, wanted: InitOptions) -> str:
     kernel = best(found.kernels)
     assert kernel is not None
     words = ["warpsmith init", shell_path(kernel.file), f"--entry {shlex.quote(kernel.kernel)}"]

@@ -19,7 +19,7 @@ ONE = Node("num", "1")
 
 
 @dataclass(frozen=True)
-class Names:
+class PassedNames:
     """Names of a kernel's arguments by what the host passes."""
 
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -217,11 +217,11 @@ def _size(a: Node) -> int:
 
 def number_of(a: Node) -> int | None:
     """The number that a value is; None if it has none."""
-    text = rendered(a, Names())
+    text = rendered(a, PassedNames())
     return int(text) if text is not None and re.fullmatch(r"-?\d+", text) else None
 
 
-def rendered(a: Node | None, names: Names) -> str | None:
+def rendered(a: Node | None, names: PassedNames) -> str | None:
     """A value as an expression of a job; None if it depends on anything but the names."""
     if a is None:
         return None
@@ -229,7 +229,7 @@ def rendered(a: Node | None, names: Names) -> str | None:
     return None if found is None else found[0]
 
 
-def _text(a: Node, names: Names) -> tuple[str, int] | None:
+def _text(a: Node, names: PassedNames) -> tuple[str, int] | None:
     """Text, and how strongly it binds: 3 for a word or call."""
     spend(1)
     if a.kind == "num":

@@ -99,14 +99,14 @@ def parsed(items: Sequence[Token]) -> Node:
     Raises:
         Unreadable: it is none, or nested too deeply.
     """
-    reader = _Reader([t for t in items if t.kind != "directive"])
+    reader = _ExpressionReader([t for t in items if t.kind != "directive"])
     node = reader.expression(0)
     if reader.at != len(reader.items):
         raise Unreadable
     return node
 
 
-class _Reader:
+class _ExpressionReader:
     def __init__(self, items: list[Token]) -> None:
         self.items = items
         self.at = 0

@@ -12,7 +12,7 @@ from warpsmith.source.tree.work_limit import spend
 
 
 @dataclass(frozen=True)
-class Place:
+class HostPlace:
     """A place in host code, and what a function's or macro's parameters are bound to there."""
 
     code: HostCode
@@ -21,7 +21,7 @@ class Place:
     depth: int = 0
 
 
-def seen(name: str, place: Place) -> tuple[Event | None, list[Event]]:
+def seen(name: str, place: HostPlace) -> tuple[Event | None, list[Event]]:
     """The declaration of a name that is visible at a place, and what happens to it later in its function."""
     function = place.code.function(place.at)
     events = place.code.events.get(name, [])
@@ -40,7 +40,7 @@ def seen(name: str, place: Place) -> tuple[Event | None, list[Event]]:
     return declared, [e for e in events[at:end] if not e.is_declaration]
 
 
-def always_before(event: Event | None, place: Place) -> bool:
+def always_before(event: Event | None, place: HostPlace) -> bool:
     """True if no branch leads to the place past the event."""
     if event is None:
         return False

@@ -9,7 +9,7 @@ from warpsmith.extensions.scaffold.host.code import Callable, HostCode
 from warpsmith.extensions.scaffold.host.events import Event
 from warpsmith.extensions.scaffold.host.expressions import Node, Unreadable, parsed
 from warpsmith.extensions.scaffold.host.places import (
-    Place,
+    HostPlace,
     always_before,
     as_float,
     number,
@@ -39,7 +39,7 @@ _TO_WHOLE = {
 _EXTREMES = ("min", "max", "imin", "imax")
 
 
-class Values:
+class HostValues:
     """Values of expressions in texts that belong together.
 
     Args:
@@ -51,21 +51,21 @@ class Values:
         self._constants = constants
         self._known: dict[tuple[str, int, str], Node | None] = {}
 
-    def of(self, items: Sequence[Token], place: Place) -> Node | None:
+    def of(self, items: Sequence[Token], place: HostPlace) -> Node | None:
         """The value of an expression; None if it cannot be said."""
         try:
             return self.resolved(parsed(items), place)
         except Unreadable:
             return None
 
-    def extents(self, items: Sequence[Token], place: Place) -> tuple[Node | None, ...]:
+    def extents(self, items: Sequence[Token], place: HostPlace) -> tuple[Node | None, ...]:
         """Values along x, y and z of a number, a `dim3` or a list."""
         try:
             return self._extents(parsed(items), place)
         except Unreadable:
             return (None, None, None)
 
-    def _extents(self, node: Node, place: Place) -> tuple[Node | None, ...]:
+    def _extents(self, node: Node, place: HostPlace) -> tuple[Node | None, ...]:
         made = node.parts[1:] if node.kind == "call" and node.parts[0].text in _DIMENSIONS else None
         made = node.parts if node.kind == "list" else made
         if made is not None and len(made) == 1:
@@ -78,7 +78,7 @@ class Values:
             return tuple(self.variable(path[0], path[1] + axis, place) for axis in _AXES)
         return (arithmetic.whole(self.resolved(node, place)), arithmetic.ONE, arithmetic.ONE)
 
-    def _is_dimensions(self, name: str, place: Place) -> bool:
+    def _is_dimensions(self, name: str, place: HostPlace) -> bool:
         declared, events = seen(name, place)
         for e in (declared, *events):
             words = () if e is None else (*e.type_words, *(t.text for t in (e.value or ())[:3]))
@@ -86,7 +86,7 @@ class Values:
                 return True
         return False
 
-    def resolved(self, node: Node, place: Place) -> Node | None:
+    def resolved(self, node: Node, place: HostPlace) -> Node | None:
         """The value of an expression's tree."""
         spend(1)
         if place.depth > _DEPTH:
@@ -113,7 +113,7 @@ class Values:
         path = path_of(node)
         return None if path is None else self.variable(*path, place)
 
-    def _unary(self, node: Node, place: Place) -> Node | None:
+    def _unary(self, node: Node, place: HostPlace) -> Node | None:
         inner = self.resolved(node.parts[0], place)
         if node.text == "+" or inner is None:
             return inner
@@ -122,7 +122,7 @@ class Values:
         known = arithmetic.number_of(inner)
         return Node("num", str(~known)) if node.text == "~" and known is not None else None
 
-    def _called(self, name: str, given: Sequence[Node], place: Place) -> Node | None:
+    def _called(self, name: str, given: Sequence[Node], place: HostPlace) -> Node | None:
         values = [self.resolved(a, place) for a in given]
         plain = name.lower().replace("_", "")
         if plain in _TO_WHOLE and len(values) == 1:
@@ -142,17 +142,17 @@ class Values:
         return arithmetic.op(sign, *known) if sign else None
 
     def _result(
-        self, made: Callable, values: Sequence[Node | None], place: Place, code: HostCode
+        self, made: Callable, values: Sequence[Node | None], place: HostPlace, code: HostCode
     ) -> Node | None:
         bound = dict(zip(made.parameters, values, strict=True))
         bound |= {n: as_float(v) for n, v in bound.items() if n in made.float_parameters}
         if made.gives:
             bound |= {n: arithmetic.whole(v) for n, v in bound.items() if n not in made.float_parameters}
-            result = self.of(made.body, Place(code, -1, bound, place.depth + 1))
+            result = self.of(made.body, HostPlace(code, -1, bound, place.depth + 1))
             return as_float(result) if made.gives == "float" else arithmetic.whole(result)
         return self.of(made.body, replace(place, bound={**place.bound, **bound}, depth=place.depth + 1))
 
-    def variable(self, name: str, member: str, place: Place) -> Node | None:
+    def variable(self, name: str, member: str, place: HostPlace) -> Node | None:
         """The value of a variable or of a part of it.
 
         If it is not known, it is a `sym`, and the same one wherever the variable has the same value.
@@ -167,7 +167,7 @@ class Values:
             self._known[key] = found
         return found
 
-    def _variable(self, name: str, member: str, place: Place) -> Node | None:
+    def _variable(self, name: str, member: str, place: HostPlace) -> Node | None:
         place = replace(place, depth=place.depth + 1)
         macro = self._macro(name, member, place)
         if macro is not None:
@@ -199,7 +199,7 @@ class Values:
         before: Sequence[Event],
         declared: Event | None,
         path: tuple[str, str],
-        place: Place,
+        place: HostPlace,
     ) -> Node | None:
         """What the events before a place leave; None if it depends on the branch taken."""
         results = set()
@@ -212,7 +212,7 @@ class Values:
                 return None
         return results.pop() if len(results) == 1 else None
 
-    def _after(self, event: Event, path: tuple[str, str], place: Place) -> Node | None:
+    def _after(self, event: Event, path: tuple[str, str], place: HostPlace) -> Node | None:
         """What an event sets a variable, or a part of it, to."""
         name, member = path
         if not event.value:
@@ -228,7 +228,7 @@ class Values:
             return value
         return arithmetic.combined(event.sign, self.variable(name, member, there), value)
 
-    def _macro(self, name: str, member: str, place: Place) -> Node | None:
+    def _macro(self, name: str, member: str, place: HostPlace) -> Node | None:
         for code in (place.code, *self._codes):
             texts = code.macros.get(name)
             if not texts:
@@ -244,7 +244,7 @@ class Values:
             )
         return None
 
-    def _of_file(self, name: str, member: str, place: Place) -> Node | None:
+    def _of_file(self, name: str, member: str, place: HostPlace) -> Node | None:
         """The value of a name that the function does not declare."""
         for code in (place.code, *self._codes):
             found = [e for e in code.events.get(name, ()) if code.function(e.at) is None]
@@ -252,7 +252,7 @@ class Values:
                 continue
             first = found[0]
             fixed = {"const", "constexpr"} & set(first.type_words) and len(found) == 1 and first.value
-            value = self.of(first.value or (), Place(code, first.at, {}, place.depth)) if fixed else None
+            value = self.of(first.value or (), HostPlace(code, first.at, {}, place.depth)) if fixed else None
             if value is not None and not member:
                 if value.kind == "num" and not first.is_float:
                     return Node("named", f"{name}@file", (value,))
@@ -263,7 +263,7 @@ class Values:
         return Node("sym", f"{place.code.name}:{name}{member}@-1")
 
 
-def _changing_loop(place: Place, changes: Sequence[Event], last: Event | None) -> Region | None:
+def _changing_loop(place: HostPlace, changes: Sequence[Event], last: Event | None) -> Region | None:
     """The first loop around a place whose earlier rounds may change a variable, given what sets it last."""
     for r in place.code.around(place.at):
         fixed = last is not None and r.body <= last.at <= r.end and always_before(last, place)

@@ -9,14 +9,14 @@ from warpsmith.extensions.rules.analysis.kernel_facts import AXES, Facts
 from warpsmith.extensions.rules.analysis.operations import element_of
 from warpsmith.extensions.scaffold.indices.guards import Guard
 from warpsmith.extensions.scaffold.indices.largest import Largest, is_size
-from warpsmith.extensions.scaffold.indices.places import Place
+from warpsmith.extensions.scaffold.indices.places import BufferUse
 from warpsmith.extensions.scaffold.indices.polynomials import (
     Monomial,
     Polynomial,
     Unknown,
     without,
 )
-from warpsmith.extensions.scaffold.indices.values import VARYING, Values
+from warpsmith.extensions.scaffold.indices.values import VARYING, IndexValues
 from warpsmith.source.declarations.named_constants import integer_value
 from warpsmith.source.tree.syntax_tree import Variable, find, strip
 
@@ -39,7 +39,7 @@ _ROLES = (
 
 
 @dataclass(frozen=True)
-class Extent:
+class AxisExtent:
     """How far a launch reaches along an axis."""
 
     size: Polynomial
@@ -53,7 +53,7 @@ class Extent:
 class DerivedLaunch:
     """A launch, axis by axis."""
 
-    axes: tuple[Extent, ...]
+    axes: tuple[AxisExtent, ...]
     block: tuple[int, ...]
 
 
@@ -77,7 +77,7 @@ def shared_arrays(facts: Facts) -> list[Variable]:
     return [v for v in inside if v.is_shared and v.is_array and "[]" not in facts.source.of(v.declarator)]
 
 
-def block_of_places(found: Sequence[Place], kinds: Mapping[str, set[str]], count: int) -> dict[int, int]:
+def block_of_places(found: Sequence[BufferUse], kinds: Mapping[str, set[str]], count: int) -> dict[int, int]:
     """Block extents by which the kernel itself multiplies its block's index, by number of the axis."""
     blocks: dict[int, int] = {}
     for n, axis in enumerate(AXES[:count]):
@@ -94,7 +94,7 @@ def block_of_places(found: Sequence[Place], kinds: Mapping[str, set[str]], count
     return blocks if threads <= _MOST_THREADS else {}
 
 
-def block_of_tiles(values: Values, count: int) -> dict[int, int]:
+def block_of_tiles(values: IndexValues, count: int) -> dict[int, int]:
     """Block extents that arrays in local memory and their indices show, by number of the axis."""
     found: dict[int, int] = {}
     for v in shared_arrays(values.facts):
@@ -110,7 +110,7 @@ def block_of_tiles(values: Values, count: int) -> dict[int, int]:
     return found if threads <= _MOST_THREADS else {}
 
 
-def _sizes(values: Values, declarator: str) -> list[int | None]:
+def _sizes(values: IndexValues, declarator: str) -> list[int | None]:
     found: list[int | None] = []
     for text in re.findall(r"\[([^\]]*)\]", declarator):
         found.append(_number(text, values.numbers))
@@ -121,7 +121,7 @@ def _number(text: str, numbers: Mapping[str, int]) -> int | None:
     return integer_value(re.sub(r"\s+", " ", text.strip()), numbers)
 
 
-def _indices(values: Values, name: str) -> Iterator[list[Polynomial | None]]:
+def _indices(values: IndexValues, name: str) -> Iterator[list[Polynomial | None]]:
     """Indices of the uses of an array, one for each of its brackets."""
     for node in find(values.facts.source.body, "subscript_expression"):
         parent = node.parent
@@ -159,26 +159,26 @@ def _tile(index: Polynomial | None, size: int | None) -> Iterator[tuple[int, int
 
 
 def extents(
-    values: Values,
-    uses: Sequence[tuple[Place, list[Guard]]],
+    values: IndexValues,
+    uses: Sequence[tuple[BufferUse, list[Guard]]],
     kinds: Mapping[str, set[str]],
     count: int,
     unused: Sequence[str],
     names: Sequence[str],
-) -> tuple[Extent, ...]:
+) -> tuple[AxisExtent, ...]:
     """How far the launch reaches along each of its axes.
 
     Args:
         unused: whole-number arguments that the body does not name.
         names: all whole-number arguments.
     """
-    found: list[Extent | None] = [_bounded(values, uses, n) for n in range(count)]
+    found: list[AxisExtent | None] = [_bounded(values, uses, n) for n in range(count)]
     strides = _strides(uses)
     for n in range(count):
         if found[n] is None and n in strides:
             size = strides[n]
             words = f"{size.text()} is the stride of the next axis"
-            found[n] = Extent(size, not _in_threads(values, uses, n, kinds), True, words)
+            found[n] = AxisExtent(size, not _in_threads(values, uses, n, kinds), True, words)
     taken = {name for e in found if e for name in e.size.names}
     taken |= {name for place, _ in uses for name in place.index.names}
     taken |= {name for _, guards in uses for g in guards for name in g.large.names}
@@ -189,7 +189,7 @@ def extents(
             taken.add(name)
             unused = [s for s in unused if s != name]
             words = f"nothing bounds {AXES[n]}; the buffers follow"
-            found[n] = Extent(Polynomial.name(name), blocks, True, words, invented)
+            found[n] = AxisExtent(Polynomial.name(name), blocks, True, words, invented)
     return tuple(e for e in found if e is not None)
 
 
@@ -208,7 +208,7 @@ def _named(
 
 
 def _in_threads(
-    values: Values, uses: Sequence[tuple[Place, list[Guard]]], n: int, kinds: Mapping[str, set[str]]
+    values: IndexValues, uses: Sequence[tuple[BufferUse, list[Guard]]], n: int, kinds: Mapping[str, set[str]]
 ) -> bool:
     """True if an index along an axis is that of a thread, and not only of its block."""
     axis = AXES[n]
@@ -219,7 +219,7 @@ def _in_threads(
     )
 
 
-def _only_groups(uses: Sequence[tuple[Place, list[Guard]]], axis: str) -> bool:
+def _only_groups(uses: Sequence[tuple[BufferUse, list[Guard]]], axis: str) -> bool:
     return any(f"$bid.{axis}" in place.index.names for place, _ in uses)
 
 
@@ -236,7 +236,7 @@ def _is_thread(p: Polynomial, axis: str, threads: int) -> bool:
     return False
 
 
-def _bounded(values: Values, uses: Sequence[tuple[Place, list[Guard]]], n: int) -> Extent | None:
+def _bounded(values: IndexValues, uses: Sequence[tuple[BufferUse, list[Guard]]], n: int) -> AxisExtent | None:
     """The extent that conditions on the index along an axis give; the loosest that each use has."""
     largest = Largest(values)
     bounds: list[tuple[Polynomial, bool, str]] = []
@@ -259,10 +259,10 @@ def _bounded(values: Values, uses: Sequence[tuple[Place, list[Guard]]], n: int) 
         except Unknown:
             sure = False
     words = next((w for b, _, w in bounds if b == size), bounds[0][2])
-    return Extent(size, blocks, sure, f"from `{words}`")
+    return AxisExtent(size, blocks, sure, f"from `{words}`")
 
 
-def _bound(values: Values, guard: Guard, n: int) -> tuple[Polynomial, bool] | None:
+def _bound(values: IndexValues, guard: Guard, n: int) -> tuple[Polynomial, bool] | None:
     """The extent that one condition gives, and whether it counts blocks."""
     if not is_size(guard.large):
         return None
@@ -288,7 +288,7 @@ def _bound(values: Values, guard: Guard, n: int) -> tuple[Polynomial, bool] | No
     return values.rounded(size, step), False
 
 
-def _strides(uses: Sequence[tuple[Place, list[Guard]]]) -> dict[int, Polynomial]:
+def _strides(uses: Sequence[tuple[BufferUse, list[Guard]]]) -> dict[int, Polynomial]:
     """Extents of axes that are the factor of the next coarser value of an index, by number of the axis."""
     found: dict[int, Polynomial] = {}
     for place, _ in uses:

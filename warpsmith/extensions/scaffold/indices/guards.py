@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from warpsmith.extensions.rules.analysis.operations import operands, operator
 from warpsmith.extensions.scaffold.indices.polynomials import Polynomial, Unknown
-from warpsmith.extensions.scaffold.indices.values import VARYING, Values
+from warpsmith.extensions.scaffold.indices.values import VARYING, IndexValues
 from warpsmith.source.tree.syntax_tree import LOOPS, ancestors, strip
 from warpsmith.source.tree.work_limit import spend
 
@@ -35,7 +35,7 @@ class Guard:
 class Guards:
     """Finds the conditions that hold at a place."""
 
-    values: Values
+    values: IndexValues
     _known: dict[int, tuple[tuple[int, Guard], ...]] = field(default_factory=dict)
     _loops: dict[int, bool] = field(default_factory=dict)
 

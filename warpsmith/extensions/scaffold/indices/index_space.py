@@ -11,8 +11,8 @@ from warpsmith.extensions.rules.analysis.kernel_facts import AXES, Facts
 from warpsmith.extensions.scaffold.guesses import dimension_name
 from warpsmith.extensions.scaffold.indices.derived_launch import (
     USUAL,
+    AxisExtent,
     DerivedLaunch,
-    Extent,
     block_of_places,
     block_of_tiles,
     extents,
@@ -23,9 +23,9 @@ from warpsmith.extensions.scaffold.indices.expanded_macros import expanded
 from warpsmith.extensions.scaffold.indices.free_arguments import free_arguments
 from warpsmith.extensions.scaffold.indices.guards import Guard, Guards
 from warpsmith.extensions.scaffold.indices.largest import Largest
-from warpsmith.extensions.scaffold.indices.places import Place, places
+from warpsmith.extensions.scaffold.indices.places import BufferUse, places
 from warpsmith.extensions.scaffold.indices.polynomials import Polynomial, Unknown, without
-from warpsmith.extensions.scaffold.indices.values import BLOCKS, VARYING, Values, is_whole
+from warpsmith.extensions.scaffold.indices.values import BLOCKS, VARYING, IndexValues, is_whole
 from warpsmith.source.declarations.named_constants import find_constants, integer_value
 from warpsmith.source.tree.syntax_tree import Source, Variable, find
 from warpsmith.source.tree.work_limit import TooMuchWork, limited_work
@@ -44,7 +44,7 @@ _ANY_SIZE = "any size is right"
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class SourceContext:
     """What a compiler is given besides a kernel's text."""
 
     block: tuple[int, ...] = ()
@@ -90,7 +90,7 @@ class IndexSpace:
         return frozenset(re.findall(r"[A-Za-z_]\w*", " ".join(texts)))
 
 
-def index_space(text: str, backend: Backend, entry: str, around: Surroundings | None = None) -> IndexSpace:
+def index_space(text: str, backend: Backend, entry: str, around: SourceContext | None = None) -> IndexSpace:
     """The index space of a kernel; an empty one for a source that says nothing.
 
     Scalar arguments are assumed to be 1 or more.
@@ -98,17 +98,19 @@ def index_space(text: str, backend: Backend, entry: str, around: Surroundings | 
     Args:
         entry: the kernel's plain name.
     """
-    around = around or Surroundings()
+    around = around or SourceContext()
     try:
         with limited_work(STEPS):
             plain = expanded(text, around.headers, around.defines)
             facts = Facts(Source(plain, backend, entry), ("", "", ""), entry)
-            return _Space(facts, around, backend.language.is_opencl_c, _numbers(text, around)).found()
+            return _SpaceDerivation(
+                facts, around, backend.language.is_opencl_c, _numbers(text, around)
+            ).found()
     except (LookupError, RecursionError, TooMuchWork, Unknown):
         return IndexSpace()
 
 
-def _numbers(text: str, around: Surroundings) -> dict[str, int]:
+def _numbers(text: str, around: SourceContext) -> dict[str, int]:
     found = {c.name: c.value for t in (*around.headers, text) for c in find_constants(t)}
     given = {n: integer_value(v, {}) for n, v in around.defines.items()}
     return found | dict(around.numbers) | {n: v for n, v in given.items() if v is not None}
@@ -124,8 +126,8 @@ def _is_of_block(index: Polynomial, block: tuple[int, ...]) -> bool:
     )
 
 
-class _Space:
-    def __init__(self, facts: Facts, around: Surroundings, opencl: bool, numbers: Mapping[str, int]) -> None:
+class _SpaceDerivation:
+    def __init__(self, facts: Facts, around: SourceContext, opencl: bool, numbers: Mapping[str, int]) -> None:
         self._facts = facts
         self._around = around
         self._opencl = opencl
@@ -139,7 +141,7 @@ class _Space:
         count = max(count, len([b for b in self._around.block if b != 1]))
         shown, block_sure, words = self._block(count, kinds)
         block = (*shown, 1, 1)[:3]
-        values = Values(self._facts, block, self._numbers)
+        values = IndexValues(self._facts, block, self._numbers)
         uses, unclear = self._uses(values)
         local = sorted({place.buffer for place, _ in uses if _is_of_block(place.index, block)})
         if words == _ANY_SIZE and local:
@@ -177,11 +179,11 @@ class _Space:
         if self._around.block:
             return self._around.block, True, "the source says so"
         usual = _usual(self._opencl, count, self._around.threads)
-        first = Values(self._facts, (*usual, 1, 1)[:3], self._numbers)
+        first = IndexValues(self._facts, (*usual, 1, 1)[:3], self._numbers)
         tiles = block_of_tiles(first, count)
         shared = sorted({v.name for v in shared_arrays(self._facts)})
         if not tiles and not self._around.threads:
-            tiles = block_of_places([p for p in places(first) if isinstance(p, Place)], kinds, count)
+            tiles = block_of_places([p for p in places(first) if isinstance(p, BufferUse)], kinds, count)
             if tiles:
                 block = tuple(tiles.get(n, 1) for n in range(count))
                 return block, len(tiles) == 1 == count, "as the kernel counts its blocks"
@@ -191,12 +193,12 @@ class _Space:
         block = tuple(tiles.get(n, 1) for n in range(count))
         return block, True, f"from the size of {', '.join(shared[:3])}"
 
-    def _uses(self, values: Values) -> tuple[list[tuple[Place, list[Guard]]], set[str]]:
+    def _uses(self, values: IndexValues) -> tuple[list[tuple[BufferUse, list[Guard]]], set[str]]:
         guards = Guards(values)
-        uses: list[tuple[Place, list[Guard]]] = []
+        uses: list[tuple[BufferUse, list[Guard]]] = []
         unclear: set[str] = set()
         for found in places(values):
-            if isinstance(found, Place):
+            if isinstance(found, BufferUse):
                 uses.append((found, guards.at(found.node)))
             else:
                 unclear.add(found[0])
@@ -206,12 +208,12 @@ class _Space:
 
     def _shapes(
         self,
-        uses: Sequence[tuple[Place, list[Guard]]],
+        uses: Sequence[tuple[BufferUse, list[Guard]]],
         largest: Largest,
         grid: Sequence[Polynomial],
         unclear: set[str],
     ) -> tuple[dict[str, tuple[str, ...]], set[str], dict[str, str]]:
-        ends: dict[str, list[tuple[Polynomial, Place]]] = {}
+        ends: dict[str, list[tuple[Polynomial, BufferUse]]] = {}
         broken = set(unclear)
         one = Polynomial.number(1)
         for place, guards in uses:
@@ -266,7 +268,7 @@ class _Space:
         return re.sub(r"[A-Za-z_]\w*", lambda m: dimension_name(m.group()), p.text())
 
 
-def _usage(name: str, uses: Sequence[tuple[Place, list[Guard]]]) -> tuple[bool, bool]:
+def _usage(name: str, uses: Sequence[tuple[BufferUse, list[Guard]]]) -> tuple[bool, bool]:
     own = [place for place, _ in uses if place.buffer == name]
     return any(p.reads for p in own), any(p.writes for p in own)
 
@@ -301,7 +303,7 @@ def _usual(opencl: bool, count: int, threads: int) -> tuple[int, ...]:
     return usual
 
 
-def _blocks(values: Values, extent: Extent, threads: int) -> Polynomial:
+def _blocks(values: IndexValues, extent: AxisExtent, threads: int) -> Polynomial:
     """The number of blocks along an axis."""
     if extent.in_blocks or threads == 1:
         return extent.size

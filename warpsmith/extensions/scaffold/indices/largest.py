@@ -10,7 +10,7 @@ from warpsmith.extensions.scaffold.indices.polynomials import (
     Unknown,
     without,
 )
-from warpsmith.extensions.scaffold.indices.values import BLOCKS, VARYING, Range, Values
+from warpsmith.extensions.scaffold.indices.values import BLOCKS, VARYING, IndexValues, Range
 from warpsmith.source.tree.work_limit import spend
 
 _STEPS = 24
@@ -26,7 +26,7 @@ class Largest:
             of blocks.
     """
 
-    values: Values
+    values: IndexValues
     extents: Mapping[str, tuple[Polynomial, int]] = field(default_factory=dict)
 
     def least(self, name: str) -> int:

@@ -9,7 +9,7 @@ from tree_sitter import Node
 from warpsmith.extensions.rules.analysis.kernel_facts import Access
 from warpsmith.extensions.rules.analysis.operations import element_of, operands, operator
 from warpsmith.extensions.scaffold.indices.polynomials import Polynomial, Unknown
-from warpsmith.extensions.scaffold.indices.values import Values
+from warpsmith.extensions.scaffold.indices.values import IndexValues
 from warpsmith.source.tree.syntax_tree import LOOPS, Source, Variable, ancestors, find, strip
 
 _VECTOR = re.compile(r"(\w*?[a-z])(2|3|4|8|16)")
@@ -53,7 +53,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Place:
+class BufferUse:
     """One use of a buffer."""
 
     buffer: str
@@ -78,7 +78,7 @@ class _Pointer:
         return _Pointer(self.buffer, self.offset + step * Polynomial.number(self.unit.size), self.unit)
 
 
-def places(values: Values) -> Iterator[Place | tuple[str, Node]]:
+def places(values: IndexValues) -> Iterator[BufferUse | tuple[str, Node]]:
     """Uses of arguments; the argument's name and the node if the place is not understood."""
     for access in values.facts.accesses(values.facts.source.body):
         if access.root is not None and not access.root.is_parameter:
@@ -92,7 +92,7 @@ def places(values: Values) -> Iterator[Place | tuple[str, Node]]:
             yield name, access.node
 
 
-def _parameter(values: Values, pointer: Node) -> str:
+def _parameter(values: IndexValues, pointer: Node) -> str:
     """An argument that an unclear pointer may lead to; empty if there is none."""
     for n in find(pointer, "identifier"):
         v = values.facts.variable(n)
@@ -113,7 +113,7 @@ def _parameter(values: Values, pointer: Node) -> str:
     return ""
 
 
-def _place(values: Values, access: Access) -> Place:
+def _place(values: IndexValues, access: Access) -> BufferUse:
     source = values.facts.source
     pointer = _pointer(values, access.pointer, 0)
     own = Unit.of(pointer.buffer.type_text)
@@ -130,10 +130,10 @@ def _place(values: Values, access: Access) -> Place:
         raise Unknown
     last = behind - Polynomial.number(1)
     words = " ".join(words.split())[:60]
-    return Place(pointer.buffer.name, access.node, last, words, access.reads, access.writes)
+    return BufferUse(pointer.buffer.name, access.node, last, words, access.reads, access.writes)
 
 
-def _pointer(values: Values, node: Node, depth: int) -> _Pointer:
+def _pointer(values: IndexValues, node: Node, depth: int) -> _Pointer:
     node = strip(node)
     if depth > _DEEPEST:
         raise Unknown
@@ -180,7 +180,7 @@ def _as(pointer: _Pointer, unit: Unit) -> _Pointer:
     return _Pointer(pointer.buffer, pointer.offset, unit)
 
 
-def _of_variable(values: Values, node: Node, depth: int) -> _Pointer:
+def _of_variable(values: IndexValues, node: Node, depth: int) -> _Pointer:
     v = values.facts.variable(node)
     if v is None or v.is_array or not (v.is_pointer or v.type_text == "auto"):
         raise Unknown
@@ -195,7 +195,7 @@ def _of_variable(values: Values, node: Node, depth: int) -> _Pointer:
     return found.moved(_moves(values, changes, node))
 
 
-def _moves(values: Values, changes: list[Node], use: Node) -> Polynomial:
+def _moves(values: IndexValues, changes: list[Node], use: Node) -> Polynomial:
     """How far a pointer was moved by statements without a condition, all of them before its use."""
     found = Polynomial()
     for place in changes:

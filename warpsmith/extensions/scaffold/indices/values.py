@@ -42,7 +42,7 @@ class Range:
 
 
 @dataclass
-class Values:
+class IndexValues:
     """Answers about the integer expressions of one kernel.
 
     Args:

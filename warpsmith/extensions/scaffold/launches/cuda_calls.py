@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from warpsmith.extensions.scaffold.host.code import HostCode
 from warpsmith.extensions.scaffold.host.expressions import split_list, template_end
-from warpsmith.extensions.scaffold.host.values import Values
+from warpsmith.extensions.scaffold.host.values import HostValues
 from warpsmith.extensions.scaffold.launches.call import LaunchCall
 from warpsmith.source.lexing.brackets import joined
 from warpsmith.source.lexing.tokens import Token
@@ -16,7 +16,7 @@ _BY_POINTER = frozenset(
 )
 
 
-def cuda_launches(code: HostCode, name: str, _: Values) -> Iterator[LaunchCall]:
+def cuda_launches(code: HostCode, name: str, _: HostValues) -> Iterator[LaunchCall]:
     """The launches of a kernel in a text, in order."""
     items = code.items
     for n, token in enumerate(items):

@@ -8,7 +8,7 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.errors import ExpressionError
 from warpsmith.extensions.scaffold.guesses import dimension_name, extent
 from warpsmith.extensions.scaffold.host.arithmetic import (
-    Names,
+    PassedNames,
     divided,
     number_of,
     op,
@@ -17,8 +17,8 @@ from warpsmith.extensions.scaffold.host.arithmetic import (
 )
 from warpsmith.extensions.scaffold.host.code import HostCode, read_host_code
 from warpsmith.extensions.scaffold.host.expressions import Node
-from warpsmith.extensions.scaffold.host.places import Place
-from warpsmith.extensions.scaffold.host.values import Values
+from warpsmith.extensions.scaffold.host.places import HostPlace
+from warpsmith.extensions.scaffold.host.values import HostValues
 from warpsmith.extensions.scaffold.indices.index_space import BLOCK, GRID, IndexSpace
 from warpsmith.extensions.scaffold.launches.call import LaunchCall
 from warpsmith.extensions.scaffold.launches.cuda_calls import cuda_launches
@@ -115,7 +115,7 @@ def _found(
 ) -> Iterator[HostLaunch]:
     codes = [read_host_code(name, text, kernel.name) for name, text in texts.items()]
     calls_in = opencl_launches if dialect is Dialect.OPENCL else cuda_launches
-    values = Values(codes, constants)
+    values = HostValues(codes, constants)
     overloads = Overloads(texts, kernel, dialect)
     count = 0
     for code in codes:
@@ -130,8 +130,10 @@ def _found(
                 return
 
 
-def _launch(call: LaunchCall, code: HostCode, kernel: KernelDefinition, values: Values) -> HostLaunch | None:
-    place = Place(code, call.at)
+def _launch(
+    call: LaunchCall, code: HostCode, kernel: KernelDefinition, values: HostValues
+) -> HostLaunch | None:
+    place = HostPlace(code, call.at)
     given = _given(call, kernel, values, place)
     if given is None:
         return None
@@ -152,7 +154,7 @@ def _launch(call: LaunchCall, code: HostCode, kernel: KernelDefinition, values: 
 
 
 def _given(
-    call: LaunchCall, kernel: KernelDefinition, values: Values, place: Place
+    call: LaunchCall, kernel: KernelDefinition, values: HostValues, place: HostPlace
 ) -> list[tuple[KernelArgument, Node | None]] | None:
     """The integer arguments and the values that are passed; None for a launch of another kernel."""
     has_pack = any(a.type_text.endswith("...") for a in kernel.arguments)
@@ -186,7 +188,7 @@ def _is_integer(a: KernelArgument) -> bool:
     return number and a.lanes == 1 and not a.is_pointer and bool(a.name)
 
 
-def _names(given: Sequence[tuple[KernelArgument, Node | None]]) -> Names:
+def _names(given: Sequence[tuple[KernelArgument, Node | None]]) -> PassedNames:
     variables: dict[str, str] = {}
     by_value: dict[Node, str] = {}
     for argument, value in given:
@@ -197,10 +199,10 @@ def _names(given: Sequence[tuple[KernelArgument, Node | None]]) -> Names:
             variables.setdefault(value.text, name)
         if value.kind != "num" and number_of(value) is None:
             by_value.setdefault(stripped(value), name)
-    return Names(variables, by_value)
+    return PassedNames(variables, by_value)
 
 
-def _extents(found: Sequence[Node | None], names: Names) -> tuple[str, ...]:
+def _extents(found: Sequence[Node | None], names: PassedNames) -> tuple[str, ...]:
     """Extents without trailing ones; none if one of them is unknown."""
     extents = list(found)
     while len(extents) > 1 and (last := extents[-1]) is not None and number_of(last) == 1:
@@ -209,7 +211,7 @@ def _extents(found: Sequence[Node | None], names: Names) -> tuple[str, ...]:
     return tuple(texts) if all(texts) else ()
 
 
-def _checked(value: Node | None, names: Names, least: int) -> str:
+def _checked(value: Node | None, names: PassedNames, least: int) -> str:
     text = rendered(value, names)
     if text is None or (re.fullmatch(r"-?\d+", text) and int(text) < least):
         return ""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from warpsmith.extensions.scaffold.host.arithmetic import number_of
 from warpsmith.extensions.scaffold.host.code import HostCode
 from warpsmith.extensions.scaffold.host.expressions import split_list
-from warpsmith.extensions.scaffold.host.places import Place
-from warpsmith.extensions.scaffold.host.values import Values
+from warpsmith.extensions.scaffold.host.places import HostPlace
+from warpsmith.extensions.scaffold.host.values import HostValues
 from warpsmith.extensions.scaffold.launches.call import LaunchCall
 from warpsmith.source.lexing.brackets import joined
 from warpsmith.source.lexing.tokens import Token
@@ -26,7 +26,7 @@ class _Setting:
     value: tuple[Token, ...]
 
 
-def opencl_launches(code: HostCode, name: str, values: Values) -> Iterator[LaunchCall]:
+def opencl_launches(code: HostCode, name: str, values: HostValues) -> Iterator[LaunchCall]:
     """The launches of a kernel in a text, in order.
 
     Arguments have the values that they have where they are set, in the function that launches.
@@ -48,7 +48,7 @@ def opencl_launches(code: HostCode, name: str, values: Values) -> Iterator[Launc
             local = () if parts[3][-1].text in _NULL else parts[3]
             yield LaunchCall(n, parts[2], local, (), arguments, (), True, 3, False, places)
             continue
-        found = values.of(parts[2], Place(code, n))
+        found = values.of(parts[2], HostPlace(code, n))
         axes = None if found is None else number_of(found)
         if axes in (1, 2, 3):
             grid, groups = _extents(parts[4], axes), _extents(parts[5], axes)
@@ -148,7 +148,7 @@ def _object(code: HostCode, end: int) -> str:
 
 
 def _arguments(
-    code: HostCode, settings: Sequence[_Setting], variable: str, at: int, values: Values
+    code: HostCode, settings: Sequence[_Setting], variable: str, at: int, values: HostValues
 ) -> tuple[dict[int, Sequence[Token]], dict[int, int]]:
     """What is set before a launch, in its function, by position; and where."""
     function = code.function(at)
@@ -174,18 +174,18 @@ def _arguments(
     return found, places
 
 
-def _position(code: HostCode, s: _Setting, values: Values) -> int | None:
+def _position(code: HostCode, s: _Setting, values: HostValues) -> int | None:
     """The position that a call sets, counted by hand for `n++`."""
     texts = [t.text for t in s.position]
     if texts[1:] != ["+", "+"]:
-        found = values.of(s.position, Place(code, s.at))
+        found = values.of(s.position, HostPlace(code, s.at))
         return None if found is None else number_of(found)
     function = code.function(s.at)
     begin = 0 if function is None else function.start
     events = [e for e in code.events.get(texts[0], ()) if begin <= e.at < s.at and e.value]
     if not events or events[-1].sign:
         return None
-    first = values.of(events[-1].value or (), Place(code, events[-1].at))
+    first = values.of(events[-1].value or (), HostPlace(code, events[-1].at))
     number = None if first is None else number_of(first)
     steps = [e for e in code.events.get(texts[0], ()) if events[-1].at < e.at < s.at and not e.value]
     loops = [r for r in code.around(s.at) if r.kind in ("loop", "branch") and r.start > events[-1].at]

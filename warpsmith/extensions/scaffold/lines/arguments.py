@@ -1,4 +1,4 @@
-"""The lines of a skeleton for a kernel's arguments and dimensions."""
+"""The lines of a scaffold for a kernel's arguments and dimensions."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The lines of a skeleton for the launch."""
+"""The lines of a scaffold for the launch."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

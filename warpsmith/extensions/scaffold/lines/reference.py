@@ -1,4 +1,4 @@
-"""A NumPy reference for a skeleton: the kernel's own arithmetic if it is certain, else a stub."""
+"""A NumPy reference for a scaffold: the kernel's own arithmetic if it is certain, else a stub."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ Fields = Mapping[str, Any]
 def reference_lines(
     kernel: KernelDefinition, arguments: Sequence[Fields], buffers: Sequence[Fields] = ()
 ) -> Iterator[str]:
-    """The skeleton's lines about the reference.
+    """The scaffold's lines about the reference.
 
     A kernel with one guarded element per thread, in floats only, becomes a function. For other kernels the
     lines are a comment to be completed by the user, and the kernel itself is the reference.

@@ -1,4 +1,4 @@
-"""The lines of a skeleton for structs that a kernel takes by value."""
+"""The lines of a scaffold for structs that a kernel takes by value."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The lines of a skeleton for constant memory that host code fills."""
+"""The lines of a scaffold for constant memory that host code fills."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Skeletons are job files: valid with placeholder sizes, or refused at exactly what is marked."""
+"""Scaffolds are job files: valid with placeholder sizes, or refused at exactly what is marked."""
 
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,9 @@ from testbed.example_jobs import FAMILIES
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.scaffold.command.init import Wanted, skeleton
+from warpsmith.extensions.scaffold.command.init import InitOptions, scaffold
 from warpsmith.extensions.scaffold.indices.index_space import BLOCK, GRID, IndexSpace, index_space
-from warpsmith.extensions.scaffold.job_file import job_skeleton
+from warpsmith.extensions.scaffold.job_file import job_scaffold
 from warpsmith.job_files.jobfile import load_job, parse_job
 from warpsmith.source.kernels.kernel_definitions import Dialect
 from warpsmith.source.kernels.pointer_usage import Usage, pointer_usage
@@ -21,18 +21,18 @@ EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 
 
 def made(source: str, entry: str | None = None, dialect: Dialect = Dialect.CUDA) -> str:
-    """The skeleton of a source text."""
-    return job_skeleton(source, "kernels/k.cu", dialect, entry)
+    """The scaffold of a source text."""
+    return job_scaffold(source, "kernels/k.cu", dialect, entry)
 
 
 def data(source: str, entry: str | None = None) -> dict[str, Any]:
-    """The skeleton as plain data."""
+    """The scaffold as plain data."""
     loaded: dict[str, Any] = yaml.safe_load(made(source, entry))
     return loaded
 
 
 def job(source: str, entry: str | None = None) -> Job:
-    """The skeleton as a job."""
+    """The scaffold as a job."""
     return parse_job(data(source, entry))
 
 
@@ -46,7 +46,7 @@ def kernel_with(arguments: str, body: str = "out[0] = 1;") -> str:
 def test_examples(family: str, ending: str, tmp_path: Path) -> None:
     source = EXAMPLES / family / f"{family}.{ending}"
     target = tmp_path / "job.yaml"
-    target.write_text(skeleton([source], target, Wanted()))
+    target.write_text(scaffold([source], target, InitOptions()))
     got = load_job(target, [source.parent]).kernel
     wanted = load_job(EXAMPLES / family / f"{'cuda' if ending == 'cu' else 'opencl'}.yaml").kernel
     assert got.entry == wanted.entry
