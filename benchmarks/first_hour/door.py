@@ -32,7 +32,7 @@ from benchmarks.first_hour.door_corpora import CORPORA, Project
 from benchmarks.provenance import ROOT, record_folder
 from warpsmith.commit import commit_name
 from warpsmith.device_checks.absent_devices import any_cuda_device
-from warpsmith.device_checks.compile_check import Compiler
+from warpsmith.device_checks.compile_check import JobCompiler
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.jobs.plan import Compiled
@@ -122,9 +122,9 @@ def _without_paths(text: str, checkout: Path) -> str:
 
 
 @cache
-def _compiler() -> Compiler:
+def _compiler() -> JobCompiler:
     """One for a process, which ends with it."""
-    compiler = Compiler(Settings(_env_file=None)).__enter__()
+    compiler = JobCompiler(Settings(_env_file=None)).__enter__()
     atexit.register(compiler.__exit__)
     return compiler
 
@@ -164,8 +164,8 @@ def _looked_at(found: Found, source: Path, target: Path) -> dict[str, Any]:
 
 
 @cache
-def _compiler_for_amd() -> Compiler:
-    compiler = Compiler(Settings(_env_file=None), AMD).__enter__()
+def _compiler_for_amd() -> JobCompiler:
+    compiler = JobCompiler(Settings(_env_file=None), AMD).__enter__()
     atexit.register(compiler.__exit__)
     return compiler
 

@@ -9,7 +9,7 @@ import pytest
 from tests.agents.conftest import settings_of
 from tests.agents.model_server import Turn, in_order, model_server
 from tests.extensions.scaffold.test_fill import REFERENCE, REPLY, SOURCE
-from warpsmith.device_checks.compile_check import Compiler
+from warpsmith.device_checks.compile_check import JobCompiler
 from warpsmith.errors import Unavailable
 from warpsmith.extensions.scaffold.command.fill import Filler
 from warpsmith.extensions.scaffold.command.fill_ways import FillWays, completed
@@ -26,7 +26,7 @@ def turn(reply: dict[str, Any]) -> Turn:
 def made(folder: Path, settings: Settings) -> str:
     """The job file that a model completes."""
     (folder / "scale.cl").write_text(SOURCE)
-    with Compiler(settings) as compiler:
+    with JobCompiler(settings) as compiler:
         filler = Filler([folder / "scale.cl"], folder / "job.yaml", InitOptions(), compiler)
         text = completed(filler, FillWays(asks_model=True))
     assert text is not None

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from warpsmith.sandbox.confinement.confine import Calls, Confinement, confine
+from warpsmith.sandbox.confinement.confine import Confinement, SyscallFilter, confine
 from warpsmith.sandbox.transport.child import take_channel
 from warpsmith.sandbox.transport.process import system_paths
 
@@ -44,7 +44,7 @@ def main(argument: dict[str, Any]) -> None:
                 list_root=argument.get("list_root", False),
                 data_bytes=argument.get("data_bytes"),
                 forks=argument["forks"],
-                calls=Calls(argument["calls"]),
+                calls=SyscallFilter(argument["calls"]),
             )
             held = confine(limits)
             came = {n: _try(n, argument) for n in argument["attempts"]}

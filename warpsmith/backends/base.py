@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.domain.device import Backend, DeviceInfo
-from warpsmith.domain.jobs.by_value_plan import Parameter
+from warpsmith.domain.jobs.by_value_plan import ParameterSlot
 from warpsmith.domain.jobs.launch_size import LaunchSize
 from warpsmith.domain.jobs.plan import BufferPlan, Compiled
 from warpsmith.domain.kernels.specialisation import Specialisation
@@ -41,7 +41,7 @@ class KernelEntry:
     """A kernel of a source that is launched."""
 
     entry: str
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[ParameterSlot, ...] = ()
     """As in `CompileRequest`."""
 
 
@@ -64,7 +64,7 @@ class CompileRequest:
     """Texts of the headers sent with the source; their files are in `include_dirs`."""
     has_other_headers: bool = False
     """True if `include_dirs` also has folders of the operator."""
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[ParameterSlot, ...] = ()
     """What the kernel's parameters must be for the job's arguments to be right (CUDA)."""
     then: tuple[KernelEntry, ...] = ()
     """Of a sequence: the entries of the further launches, in order."""

@@ -101,7 +101,7 @@ def _resources(facts: CompileFacts) -> str:
 
 
 @dataclass
-class Compiler:
+class JobCompiler:
     """Compiles jobs' own kernels: of OpenCL for a device of this machine, of CUDA for an architecture.
 
     A context, with the temporary folder of the compiler's child; its end ends both.
@@ -113,7 +113,7 @@ class Compiler:
     _last: tuple[Job, Compiled | Rejected | None] | None = None
     _held: ExitStack = field(default_factory=ExitStack)
 
-    def __enter__(self) -> "Compiler":
+    def __enter__(self) -> "JobCompiler":
         self._held.enter_context(temporary_folder())
         return self
 

@@ -12,7 +12,7 @@ from testbed.hip_python import interface
 from warpsmith.backends.base import CompileRequest
 from warpsmith.backends.binaries.amd_code_object import AmdKernel, CodeObject
 from warpsmith.domain.device import Backend
-from warpsmith.domain.jobs.by_value_plan import Parameter
+from warpsmith.domain.jobs.by_value_plan import ParameterSlot
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.errors import Unavailable
@@ -95,7 +95,7 @@ def test_the_stand_in_has_the_calls_as_recorded() -> None:
 
 
 def test_a_template_is_found_by_its_name_expression(rtc: Rtc) -> None:
-    made = hip_rtc.compile_hiprtc(request(parameters=(Parameter("x", 0, 8),)))
+    made = hip_rtc.compile_hiprtc(request(parameters=(ParameterSlot("x", 0, 8),)))
     assert isinstance(made, Compiled), made
     assert (made.binary, made.entry, made.globals) == (b"code", LOWERED, ("total",))
     facts = made.facts
@@ -115,7 +115,7 @@ def test_what_it_refuses_is_refused_with_its_words(rtc: Rtc) -> None:
 
 
 def test_parameters_of_another_size_are_refused(rtc: Rtc) -> None:
-    made = hip_rtc.compile_hiprtc(request(parameters=(Parameter("x", 0, 4),)))
+    made = hip_rtc.compile_hiprtc(request(parameters=(ParameterSlot("x", 0, 4),)))
     assert isinstance(made, Rejected)
     assert "argument 0 (x) has 4 bytes in the job and 8 in the kernel" in made.reason
 

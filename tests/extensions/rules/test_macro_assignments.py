@@ -3,7 +3,7 @@
 import pytest
 from yaml import safe_load
 
-from warpsmith.device_checks.compile_check import Compiler
+from warpsmith.device_checks.compile_check import JobCompiler
 from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.extensions.rules.templater import make_template
 from warpsmith.extensions.scaffold.job_file import job_scaffold
@@ -37,5 +37,5 @@ def test_what_a_macro_assigns_to_is_not_const(macros: str, body: str, read: set[
     assert "restrict" in [a.rule for a in template.applied]
     made = template.kernel.text
     assert {name for name in "yz" if f"const float* restrict {name}" in made} == read
-    with Compiler(Settings(_env_file=None)) as compiler:
+    with JobCompiler(Settings(_env_file=None)) as compiler:
         assert not isinstance(compiler.of_template(template), Rejected)

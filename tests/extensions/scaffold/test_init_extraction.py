@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from warpsmith.device_checks.compile_check import Compiler
+from warpsmith.device_checks.compile_check import JobCompiler
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.templates.outcome import Rejected
@@ -27,7 +27,7 @@ def made(source: Path, entry: str) -> tuple[str, Job]:
 
 def written(source: Path, target: Path, entry: str) -> tuple[str, Compiled | Rejected | None]:
     """The job file for a kernel, and what the compiler says of its kernel."""
-    with Compiler(SETTINGS) as compiler:
+    with JobCompiler(SETTINGS) as compiler:
         text = tried_scaffold([source], target, InitOptions(entry), compiler)
         return text, compiler(JobFile.parsed(target, text).job())
 
@@ -113,7 +113,7 @@ def test_without_a_compiler_the_first_guesses_stay(tmp_path: Path, monkeypatch: 
     root = repository(
         tmp_path, k_dot_cl="__kernel void a(__global float *x) { x[get_global_id(0)] = LIMIT; }\n"
     )
-    monkeypatch.setattr(Compiler, "__call__", lambda self, job: None)
+    monkeypatch.setattr(JobCompiler, "__call__", lambda self, job: None)
     text, _ = written(root / "k.cl", root / "job.yaml", "a")
     assert "source_file: k.cl" in text
 

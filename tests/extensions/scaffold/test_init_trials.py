@@ -7,7 +7,7 @@ import pytest
 from tests.extensions.scaffold.test_init import written
 from warpsmith.backends.cuda.toolkit import cccl_version
 from warpsmith.cli.validate import Report, Wishes, validate
-from warpsmith.device_checks.compile_check import Compiler
+from warpsmith.device_checks.compile_check import JobCompiler
 from warpsmith.extensions.scaffold.command.init import InitOptions
 from warpsmith.extensions.scaffold.command.init_trials import tried_scaffold
 from warpsmith.settings import Settings
@@ -22,7 +22,7 @@ def report_of(sources: list[Path], folder: Path, settings: Settings = SETTINGS, 
     """What `validate --compile` finds in the job file that `init` writes for these sources."""
     target = folder / "job.yaml"
     chosen = InitOptions(wanted.get("entry"), permitted=settings.permitted_includes())
-    with Compiler(settings) as compiler:
+    with JobCompiler(settings) as compiler:
         target.write_text(tried_scaffold(sources, target, chosen, compiler))
     return validate(target, Wishes(settings, compiles=True))
 

@@ -1,10 +1,10 @@
 """Deadlines of compilations that follow those before them."""
 
-from warpsmith.sandbox.hosts.compile_deadlines import ENOUGH, LEAST_S, RATIO, TEMPLATES, Patience
+from warpsmith.sandbox.hosts.compile_deadlines import ENOUGH, LEAST_S, RATIO, TEMPLATES, CompileDeadlines
 
 
-def told(*seconds: float, most_s: float = 60.0) -> Patience:
-    patience = Patience(most_s)
+def told(*seconds: float, most_s: float = 60.0) -> CompileDeadlines:
+    patience = CompileDeadlines(most_s)
     for took in seconds:
         patience.took("a", took)
     return patience

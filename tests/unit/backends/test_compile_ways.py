@@ -10,22 +10,22 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.sandbox import CompilePool
-from warpsmith.sandbox.hosts.compile_ways import FUTILE, TEMPLATES, Ways
+from warpsmith.sandbox.hosts.compile_ways import FUTILE, TEMPLATES, LearnedWays
 
 
 def test_an_unknown_template_begins_with_the_first_way() -> None:
-    assert Ways().begin("a") == ("", True)
+    assert LearnedWays().begin("a") == ("", True)
 
 
 def test_a_template_begins_with_the_way_that_worked() -> None:
-    ways = Ways()
+    ways = LearnedWays()
     ways.compiled("a", "", "nvcc")
     assert ways.begin("a") == ("nvcc", True)
     assert ways.begin("b") == ("", True)
 
 
 def test_a_late_answer_of_the_first_way_does_not_undo_what_another_configuration_needed() -> None:
-    ways = Ways()
+    ways = LearnedWays()
     ways.compiled("a", "", "nvcc")
     ways.compiled("a", "", "nvrtc")
     assert ways.begin("a") == ("nvcc", True)
@@ -35,7 +35,7 @@ def test_a_late_answer_of_the_first_way_does_not_undo_what_another_configuration
 
 
 def test_a_template_that_no_way_helps_is_spared_further_ones_until_one_is_compiled() -> None:
-    ways = Ways()
+    ways = LearnedWays()
     for _ in range(FUTILE):
         assert ways.begin("a") == ("", True)
         ways.refused("a")
@@ -45,7 +45,7 @@ def test_a_template_that_no_way_helps_is_spared_further_ones_until_one_is_compil
 
 
 def test_only_so_many_templates_are_remembered() -> None:
-    ways = Ways()
+    ways = LearnedWays()
     for k in range(TEMPLATES + 1):
         ways.compiled(str(k), "", "nvcc")
     assert ways.begin("0") == ("", True)
@@ -57,13 +57,13 @@ BODY = 'extern "C" __global__ void f(float* x, float* y, int n) { int64_t i = th
 
 def test_the_pool_tells_a_compiler_what_other_configurations_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[str, bool]] = []
-    begin = Ways.begin
+    begin = LearnedWays.begin
 
-    def recorded(self: Ways, template: str) -> tuple[str, bool]:
+    def recorded(self: LearnedWays, template: str) -> tuple[str, bool]:
         sent.append(begin(self, template))
         return sent[-1]
 
-    monkeypatch.setattr(Ways, "begin", recorded)
+    monkeypatch.setattr(LearnedWays, "begin", recorded)
     pool = CompilePool(workers=1, timeout_s=60)
     try:
         made = [
@@ -80,14 +80,14 @@ def test_a_source_that_no_compiler_takes_is_soon_given_to_the_first_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     may: list[bool] = []
-    begin = Ways.begin
+    begin = LearnedWays.begin
 
-    def recorded(self: Ways, template: str) -> tuple[str, bool]:
+    def recorded(self: LearnedWays, template: str) -> tuple[str, bool]:
         found = begin(self, template)
         may.append(found[1])
         return found
 
-    monkeypatch.setattr(Ways, "begin", recorded)
+    monkeypatch.setattr(LearnedWays, "begin", recorded)
     pool = CompilePool(workers=1, timeout_s=60)
     try:
         made = [

@@ -19,7 +19,7 @@ from warpsmith.domain.arguments.field import Field
 from warpsmith.domain.arguments.layout import struct_extent
 from warpsmith.domain.device import Backend
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.jobs.by_value_plan import Parameter, parameters_of
+from warpsmith.domain.jobs.by_value_plan import ParameterSlot, parameters_of
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.jobs.launch_size import LaunchSize
 from warpsmith.domain.jobs.layout_checks import layout_checks
@@ -83,7 +83,7 @@ def host() -> Any:
     return Host()
 
 
-def compiled(text: str, entry: str, parameters: Sequence[Parameter] = ()) -> Compiled | Rejected:
+def compiled(text: str, entry: str, parameters: Sequence[ParameterSlot] = ()) -> Compiled | Rejected:
     request = CompileRequest(
         Backend.CUDA, text, entry, (), (), "nvrtc", "sm_90", 0, parameters=tuple(parameters)
     )
@@ -134,7 +134,7 @@ def test_without_a_types_name_the_binary_says_what_a_kernel_takes(
 
 
 def test_a_wrong_number_or_alignment_of_arguments_is_named() -> None:
-    wanted = (Parameter("a", 0, 4), Parameter("b", 8, 8))
+    wanted = (ParameterSlot("a", 0, 4), ParameterSlot("b", 8, 8))
     assert parameter_mismatch(wanted, ((0, 4), (8, 8))) == ""
     assert parameter_mismatch(wanted, ()) == "", "not known"
     assert "has 1 parameters, and the job 2 arguments (a, b)" in parameter_mismatch(wanted, ((0, 4),))

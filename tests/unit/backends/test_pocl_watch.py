@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from warpsmith.backends.opencl.pocl_watch import _Watch
+from warpsmith.backends.opencl.pocl_watch import _PoclWatch
 
 
 @pytest.mark.parametrize("was_on", [True, False])
@@ -22,7 +22,7 @@ def test_nothing_is_collected_while_pocl_holds_its_lock(
         return read(self, errors=errors)
 
     monkeypatch.setattr(Path, "read_text", read_text)
-    watch = _Watch()
+    watch = _PoclWatch()
     (gc.enable if was_on else gc.disable)()
     try:
         assert watch._keep(str(path).encode()) == 0
@@ -34,7 +34,7 @@ def test_nothing_is_collected_while_pocl_holds_its_lock(
 
 @pytest.mark.parametrize("left", [None, ""])
 def test_a_source_that_could_not_be_preprocessed_has_no_text(tmp_path: Path, left: str | None) -> None:
-    path, watch = tmp_path / "a.preproc.cl", _Watch()
+    path, watch = tmp_path / "a.preproc.cl", _PoclWatch()
     if left is not None:
         path.write_text(left)
     watch._keep(str(path).encode())

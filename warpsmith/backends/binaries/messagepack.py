@@ -29,10 +29,10 @@ def unpacked(data: bytes) -> Any:
         struct.error, IndexError: the data ends too early.
         RecursionError: values nested too deep.
     """
-    return _Reader(data).value()
+    return _MessagePackReader(data).value()
 
 
-class _Reader:
+class _MessagePackReader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0

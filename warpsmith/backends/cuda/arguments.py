@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from warpsmith.backends.base import Bound, LocalSlot, Packed
-from warpsmith.domain.arguments.layout import POINTER_BYTES, Extent
-from warpsmith.domain.jobs.by_value_plan import Parameter
+from warpsmith.domain.arguments.layout import POINTER_BYTES, MemoryLayout
+from warpsmith.domain.jobs.by_value_plan import ParameterSlot
 
 
 def parameter_buffer(arguments: Sequence[Bound]) -> bytes:
@@ -23,18 +23,18 @@ def parameter_places(arguments: Sequence[Bound]) -> tuple[bytes, tuple[int, ...]
     return bytes(data), tuple(places)
 
 
-def _placed(argument: Bound) -> tuple[Extent, bytes]:
+def _placed(argument: Bound) -> tuple[MemoryLayout, bytes]:
     if argument is None or isinstance(argument, tuple):
         address = 0 if argument is None else argument[0].address + argument[1]
-        return Extent(POINTER_BYTES, POINTER_BYTES), address.to_bytes(POINTER_BYTES, "little")
+        return MemoryLayout(POINTER_BYTES, POINTER_BYTES), address.to_bytes(POINTER_BYTES, "little")
     assert not isinstance(argument, LocalSlot), "the job form has no such argument for CUDA"
     if isinstance(argument, Packed):
-        return Extent(len(argument.data), argument.align), argument.data
+        return MemoryLayout(len(argument.data), argument.align), argument.data
     contents = argument.tobytes()
-    return Extent(len(contents), len(contents)), contents
+    return MemoryLayout(len(contents), len(contents)), contents
 
 
-def parameter_mismatch(wanted: Sequence[Parameter], found: Sequence[tuple[int, int]]) -> str:
+def parameter_mismatch(wanted: Sequence[ParameterSlot], found: Sequence[tuple[int, int]]) -> str:
     """How a kernel's parameters differ from the job's arguments; empty if they do not, or are not known.
 
     Args:

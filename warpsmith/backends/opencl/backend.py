@@ -72,7 +72,7 @@ def open_device(index: int) -> "OpenClDevice":
     return OpenClDevice(_info(index, device), device)
 
 
-class _Memory:
+class _OpenClMemory:
     address = 0
 
     def __init__(self, device: "OpenClDevice", size_bytes: int) -> None:
@@ -91,12 +91,12 @@ class _Memory:
         return host.data
 
     def copy_from(self, other: Memory, size_bytes: int, offset_bytes: int = 0) -> None:
-        assert isinstance(other, _Memory)
+        assert isinstance(other, _OpenClMemory)
         places = {"src_offset": offset_bytes, "dst_offset": offset_bytes}
         self._device.copy(self.buffer, other.buffer, byte_count=size_bytes, **places)
 
     def gather(self, source: Memory, begins: Sequence[int], piece_bytes: int, to: slice) -> None:
-        assert isinstance(source, _Memory)
+        assert isinstance(source, _OpenClMemory)
         for at, begin, size in pieces_of(begins, piece_bytes, to):
             places = {"src_offset": begin, "dst_offset": at}
             self._device.copy(self.buffer, source.buffer, byte_count=size, **places)
@@ -112,7 +112,7 @@ class _Memory:
         self.buffer.release()
 
 
-class _Program:
+class _OpenClProgram:
     def __init__(self, kernels: Sequence[Any], variables: bool) -> None:
         self.kernels: Sequence[Any] = kernels
         self.variables = variables
@@ -169,7 +169,7 @@ class OpenClDevice:
     def allocate(self, size_bytes: int) -> Memory:
         """See `Device.allocate`."""
         try:
-            return _Memory(self, size_bytes)
+            return _OpenClMemory(self, size_bytes)
         except self.cl.Error as exc:
             raise DeviceFault(f"{size_bytes} bytes cannot be allocated: {exc}") from exc
 
@@ -182,13 +182,13 @@ class OpenClDevice:
         try:
             program = self.cl.Program(self.context, [self._device], [compiled.binary]).build()
             kernels = [self.cl.Kernel(program, entry) for entry in compiled.entries]
-            return _Program(kernels, bool(compiled.globals))
+            return _OpenClProgram(kernels, bool(compiled.globals))
         except self.cl.Error as exc:
             raise LaunchRefused(f"the driver refused the binary: {str(exc)[:500]}") from exc
 
     def launch(self, program: Program, arguments: Sequence[Bound], size: LaunchSize) -> None:
         """See `Device.launch`."""
-        assert isinstance(program, _Program)
+        assert isinstance(program, _OpenClProgram)
         self._enqueue_all(program, arguments, size)
         self._finish()
 
@@ -202,7 +202,7 @@ class OpenClDevice:
     ) -> tuple[list[float], int]:
         """See `Device.time`: profiling events, summed over the launches of a sample; of a sequence, from
         the start of its first launch to the end of its last."""
-        assert isinstance(program, _Program)
+        assert isinstance(program, _OpenClProgram)
         first = repeats.known_us
         if not first:
             watch.before(None, 1)
@@ -225,7 +225,7 @@ class OpenClDevice:
         return times, launches
 
     def _sample(
-        self, program: "_Program", argument_sets: Sequence[Sequence[Bound]], size: LaunchSize
+        self, program: "_OpenClProgram", argument_sets: Sequence[Sequence[Bound]], size: LaunchSize
     ) -> float:
         """Mean device time of one launch over the given sets, µs."""
         with self._held_back(size) as wait_for:
@@ -250,7 +250,11 @@ class OpenClDevice:
             gate.set_status(self.cl.command_execution_status.COMPLETE)
 
     def _enqueue_all(
-        self, program: "_Program", arguments: Sequence[Bound], size: LaunchSize, wait_for: Sequence[Any] = ()
+        self,
+        program: "_OpenClProgram",
+        arguments: Sequence[Bound],
+        size: LaunchSize,
+        wait_for: Sequence[Any] = (),
     ) -> tuple[Any, Any]:
         """Enqueue a launch, or a sequence; returns the events of its first and of its last launch."""
         allow_variables(program.variables)
@@ -279,7 +283,7 @@ class OpenClDevice:
         memory, offset = pointer
         if isinstance(memory, ImageMemory):
             return memory.image
-        assert isinstance(memory, _Memory)
+        assert isinstance(memory, _OpenClMemory)
         key = (memory.buffer.int_ptr, offset)
         if key not in self._views:
             self._views[key] = memory.buffer.get_sub_region(offset, memory.size_bytes - offset)

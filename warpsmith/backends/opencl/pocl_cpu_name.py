@@ -54,15 +54,15 @@ def name_unknown_cpu(device: Any) -> bool:
     return True
 
 
-class _Span(ctypes.Structure):
+class _IoVec(ctypes.Structure):
     _fields_ = [("start", ctypes.c_void_p), ("size", ctypes.c_size_t)]
 
 
 def _read(address: int, size: int) -> bytes:
     """Bytes of this process's own memory; short or empty if nothing is mapped there."""
     buffer = ctypes.create_string_buffer(size)
-    here = _Span(ctypes.addressof(buffer), size)
-    there = _Span(address, size)
+    here = _IoVec(ctypes.addressof(buffer), size)
+    there = _IoVec(address, size)
     count = _libc().process_vm_readv(
         os.getpid(),
         ctypes.byref(here),

@@ -41,7 +41,7 @@ def _nothing_collected() -> Iterator[None]:
             gc.enable()
 
 
-class _Watch:
+class _PoclWatch:
     def __init__(self) -> None:
         process = ctypes.CDLL(None, use_errno=True)
         self._dlopen, self._dlsym, self._remove = process.dlopen, process.dlsym, process.remove
@@ -99,7 +99,7 @@ class _Watch:
             return removed
 
 
-_watch = _Watch()
+_watch = _PoclWatch()
 
 
 def watch(device: Any) -> bool:

@@ -13,7 +13,7 @@ MAX_ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
-class Extent:
+class MemoryLayout:
     """Bytes that something takes, and the multiple of bytes at which it begins."""
 
     size_bytes: int
@@ -32,21 +32,21 @@ class Placed:
     """From one element of an array to the next."""
 
 
-def extent_of(field: Field, backend: Backend) -> Extent:
+def extent_of(field: Field, backend: Backend) -> MemoryLayout:
     """Size and alignment of a field, with all elements if it is an array."""
     one = _element(field, backend)
     align = max(one.align, field.align or 1)
-    return Extent(one.size_bytes * (field.count or 1), align)
+    return MemoryLayout(one.size_bytes * (field.count or 1), align)
 
 
-def struct_extent(fields: Sequence[Field], backend: Backend, align: int | None = None) -> Extent:
+def struct_extent(fields: Sequence[Field], backend: Backend, align: int | None = None) -> MemoryLayout:
     """Size and alignment of a struct with these members; an empty one has a byte."""
     at, widest = 0, align or 1
     for field in fields:
         part = extent_of(field, backend)
         at = round_up(at, part.align) + part.size_bytes
         widest = max(widest, part.align)
-    return Extent(round_up(max(at, 1), widest), widest)
+    return MemoryLayout(round_up(max(at, 1), widest), widest)
 
 
 def offsets(fields: Sequence[Field], backend: Backend) -> list[int]:
@@ -73,20 +73,20 @@ def placed(
             yield from placed(field.fields, backend, base + offset + element * stride, (*path, n))
 
 
-def _element(field: Field, backend: Backend) -> Extent:
+def _element(field: Field, backend: Backend) -> MemoryLayout:
     """Size and alignment of one element, as an array has it."""
     if field.role is FieldRole.POINTER:
-        return Extent(POINTER_BYTES, POINTER_BYTES)
+        return MemoryLayout(POINTER_BYTES, POINTER_BYTES)
     if field.role is FieldRole.STRUCT:
         return struct_extent(field.fields, backend, field.align)
     assert field.dtype is not None
     return vector_extent(field.dtype.size_bytes, field.lanes, backend)
 
 
-def vector_extent(size_bytes: int, lanes: int, backend: Backend) -> Extent:
+def vector_extent(size_bytes: int, lanes: int, backend: Backend) -> MemoryLayout:
     """Size and alignment of a vector: `uint3` has 12 bytes in CUDA and 16 in OpenCL."""
     if backend.language.pads_vectors:
         whole = size_bytes * next_pow2(lanes)
-        return Extent(whole, whole)
+        return MemoryLayout(whole, whole)
     whole = size_bytes * lanes
-    return Extent(whole, size_bytes if lanes == 3 else min(whole, MAX_ALIGNMENT))
+    return MemoryLayout(whole, size_bytes if lanes == 3 else min(whole, MAX_ALIGNMENT))

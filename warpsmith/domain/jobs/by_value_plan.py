@@ -243,7 +243,7 @@ def given_values(plan: ValuePlan) -> Mapping[str, object] | tuple[Number, ...]:
 
 
 @dataclass(frozen=True)
-class Parameter:
+class ParameterSlot:
     """The place of an argument in the buffer of a CUDA kernel's parameters."""
 
     name: str
@@ -251,7 +251,7 @@ class Parameter:
     size_bytes: int
 
 
-def parameters_of(kernel: Kernel) -> tuple[Parameter, ...]:
+def parameters_of(kernel: Kernel) -> tuple[ParameterSlot, ...]:
     """The parameters that a CUDA kernel must have for the job's arguments to be right."""
     found, at = [], 0
     for argument in kernel.arguments:
@@ -260,6 +260,6 @@ def parameters_of(kernel: Kernel) -> tuple[Parameter, ...]:
             extent = extent_of(argument.as_field(), Backend.CUDA)
             size, align = extent.size_bytes, extent.align
         at += -at % align
-        found.append(Parameter(argument.name, at, size))
+        found.append(ParameterSlot(argument.name, at, size))
         at += size
     return tuple(found)

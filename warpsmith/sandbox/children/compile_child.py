@@ -19,7 +19,7 @@ from warpsmith.backends.base import CompileRequest, KernelEntry, RefusedEveryWay
 from warpsmith.backends.opencl.compile import POCL_CACHE
 from warpsmith.backends.registry import backend_module
 from warpsmith.domain.device import Backend
-from warpsmith.domain.jobs.by_value_plan import Parameter
+from warpsmith.domain.jobs.by_value_plan import ParameterSlot
 from warpsmith.domain.kernels.headers import SENT, path_problem
 from warpsmith.domain.kernels.specialisation import Specialisation
 from warpsmith.domain.templates.outcome import MAX_LOG_CHARACTERS, Rejected, Stage
@@ -84,8 +84,8 @@ def _write_headers(folder: Path, files: dict[str, bytes]) -> Path:
     return folder
 
 
-def _parameters(fields: dict[str, Any]) -> tuple[Parameter, ...]:
-    return tuple(Parameter(*p) for p in fields["parameters"])
+def _parameters(fields: dict[str, Any]) -> tuple[ParameterSlot, ...]:
+    return tuple(ParameterSlot(*p) for p in fields["parameters"])
 
 
 def _serve(

@@ -16,7 +16,7 @@ from warpsmith.domain.jobs.plan import LONG_LAUNCH_US, STEADY_LAUNCH_US, CaseKey
 from warpsmith.domain.templates.outcome import CompileFacts
 from warpsmith.errors import Unavailable
 from warpsmith.sandbox.children.timed_launch_check import TimedWatch
-from warpsmith.sandbox.confinement.confine import Calls, Confinement, confine, memory_limit
+from warpsmith.sandbox.confinement.confine import Confinement, SyscallFilter, confine, memory_limit
 from warpsmith.sandbox.confinement.toolkit_folders import toolkit_folders
 from warpsmith.sandbox.memory.buffers import FIRST, WorkloadBuffers
 from warpsmith.sandbox.memory.fresh_inputs import OtherMemory
@@ -94,7 +94,7 @@ def _confine(backend: Backend, private: Path, memory_bytes: int) -> bool:
                 write=(private,),
                 devices=(Path("/dev"),),
                 data_bytes=memory_bytes,
-                calls=Calls.DRIVER,
+                calls=SyscallFilter.DRIVER,
             )
         )
     devices = (Path("/dev/null"), Path("/dev/dri"), Path("/dev/kfd"))

@@ -47,7 +47,7 @@ _NET_TCP = 0b11
 _SCOPE_ALL = 0b11
 
 
-class Calls(Enum):
+class SyscallFilter(Enum):
     """How system calls are filtered."""
 
     NATIVE = "native"
@@ -77,7 +77,7 @@ class Confinement:
     """Limit on private writable memory; it excludes CUDA's reservations and device memory."""
     cpu_s: int | None = None
     file_bytes: int = 1 << 30
-    calls: Calls = Calls.NATIVE
+    calls: SyscallFilter = SyscallFilter.NATIVE
     """Which system calls are refused."""
     forks: bool = True
     """Whether the child may start other processes."""
@@ -97,9 +97,9 @@ def confine(limits: Confinement) -> bool:
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     _prctl(_PR_SET_DUMPABLE, 0)
     restricted = _landlock(limits)
-    if limits.calls is Calls.NATIVE:
+    if limits.calls is SyscallFilter.NATIVE:
         refuse_calls(limits.forks)
-    elif limits.calls is Calls.DRIVER:
+    elif limits.calls is SyscallFilter.DRIVER:
         refuse_calls_of_no_driver()
     return restricted
 

@@ -18,7 +18,7 @@ REMEMBERED = 16
 TEMPLATES = 256
 
 
-class Patience:
+class CompileDeadlines:
     """Deadlines by template, learned from compilations that ended. Safe to use from several threads.
 
     Args:

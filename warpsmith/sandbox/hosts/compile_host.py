@@ -25,8 +25,8 @@ from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import ChildDied
 from warpsmith.processes.cores import usable_cores
 from warpsmith.processes.stop_children import mark, require_wanted
-from warpsmith.sandbox.hosts.compile_deadlines import Patience
-from warpsmith.sandbox.hosts.compile_ways import Ways
+from warpsmith.sandbox.hosts.compile_deadlines import CompileDeadlines
+from warpsmith.sandbox.hosts.compile_ways import LearnedWays
 from warpsmith.sandbox.transport.frames import Received
 from warpsmith.sandbox.transport.process import ChildProcess, note_confinement
 
@@ -41,7 +41,7 @@ class CompilePool:
     Args:
         workers: compile children at once; 0 takes one per core.
         timeout_s: deadline of one compilation, after which the child's process group is killed; shorter if
-            other configurations of the template were quick, see `Patience`.
+            other configurations of the template were quick, see `CompileDeadlines`.
         include_dirs: folders that jobs may name, by name.
         memory_bytes: limit on the address space of one compilation.
     """
@@ -56,8 +56,8 @@ class CompilePool:
         count = workers or usable_cores()
         self._count = count
         self._timeout_s = timeout_s
-        self._patience = Patience(timeout_s)
-        self._ways = Ways()
+        self._deadlines = CompileDeadlines(timeout_s)
+        self._ways = LearnedWays()
         self._memory_bytes = memory_bytes
         self._include_dirs = dict(include_dirs or {})
         self._executor = ThreadPoolExecutor(count, thread_name_prefix="compile")
@@ -116,7 +116,7 @@ class CompilePool:
             "may_fall_back": may_fall_back,
         }
         child = self._take(kernel.kernel.backend)
-        limit_s = self._timeout_s if kernel.tells_words else self._patience.limit_s(template)
+        limit_s = self._timeout_s if kernel.tells_words else self._deadlines.limit_s(template)
         began = time.monotonic()
         try:
             headers = [text.encode() for text in kernel.kernel.files.values()]
@@ -130,7 +130,7 @@ class CompilePool:
                 return _rejected(f"the compiler did not finish within {limit_s:.3g} s{others}")
             return _rejected(f"the compiler crashed ({died.cause})", died.detail)
         if not kernel.tells_words:
-            self._patience.took(template, time.monotonic() - began)
+            self._deadlines.took(template, time.monotonic() - began)
         if "crashed" in reply:
             printed = child.tail()
             child.kill()

@@ -19,7 +19,7 @@ class _Known:
     futile: int = 0
 
 
-class Ways:
+class LearnedWays:
     """What is known of templates. Safe to use from several threads."""
 
     def __init__(self) -> None:

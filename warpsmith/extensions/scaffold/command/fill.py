@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpsmith.device_checks.compile_check import Compiler
+from warpsmith.device_checks.compile_check import JobCompiler
 from warpsmith.device_checks.launch_check import NOT_LAUNCHED, launch_check
 from warpsmith.device_checks.reference_check import check_reference
 from warpsmith.domain.device import DeviceInfo
@@ -50,7 +50,7 @@ class Filler:
     sources: Sequence[Path]
     target: Path
     wanted: InitOptions
-    compiler: Compiler
+    compiler: JobCompiler
 
     def question(self, earlier: FillReply | None = None, problems: Sequence[str] = ()) -> FillQuestion:
         """The question about the present guesses, with what was wrong with an earlier reply.

@@ -80,7 +80,7 @@ def init(
 
     At a terminal it asks for sizes, numbers and the launch; Enter takes the guess, Ctrl-D leaves the rest.
     """
-    from warpsmith.device_checks.compile_check import Compiler
+    from warpsmith.device_checks.compile_check import JobCompiler
     from warpsmith.extensions.scaffold.command.editor import editor
     from warpsmith.extensions.scaffold.command.fill import Filler
     from warpsmith.extensions.scaffold.command.fill_ways import FillWays, completed
@@ -116,7 +116,7 @@ def init(
     found = opened(sources, target, wanted)
     ways = FillWays(question, answer, asks_model)
     completed_text: str | None
-    with Compiler(settings()) as compiler:
+    with JobCompiler(settings()) as compiler:
         if ways.any:
             completed_text = completed(Filler(found.sources, target, found.wanted, compiler), ways)
         else:

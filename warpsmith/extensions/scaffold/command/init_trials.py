@@ -51,7 +51,7 @@ def tried_scaffold(sources: Sequence[Path], target: Path, wanted: InitOptions, c
     guesses stay, and the missing headers are named.
 
     Args:
-        compiled: usually a `Compiler`.
+        compiled: usually a `JobCompiler`.
 
     Raises:
         InvalidInput: see `scaffold`.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from warpsmith.device_checks.compile_check import Compiler
+from warpsmith.device_checks.compile_check import JobCompiler
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.scaffold.command.init import InitOptions, job_of_text
 from warpsmith.extensions.scaffold.command.init_trials import tried_scaffold
@@ -50,7 +50,7 @@ class KernelList:
 
 
 def kernels_below(
-    folder: Path, wanted: InitOptions, compiler: Compiler, say: Callable[[str], None]
+    folder: Path, wanted: InitOptions, compiler: JobCompiler, say: Callable[[str], None]
 ) -> KernelList:
     """List the kernels of every source, header and host file below a folder.
 
@@ -109,7 +109,7 @@ def _kernels(path: Path, wanted: InitOptions) -> Iterator[ListedKernel]:
         yield ListedKernel(path, line, k.qualified_name, source.dialect.value, "")
 
 
-def _lacks(kernel: ListedKernel, wanted: InitOptions, compiler: Compiler) -> str:
+def _lacks(kernel: ListedKernel, wanted: InitOptions, compiler: JobCompiler) -> str:
     target = kernel.file.with_suffix(".yaml")
     try:
         text = tried_scaffold([kernel.file], target, replace(wanted, entry=kernel.kernel), compiler)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from warpsmith.cli.output import echo
-from warpsmith.device_checks.compile_check import Compiler
+from warpsmith.device_checks.compile_check import JobCompiler
 from warpsmith.errors import NotFound
 from warpsmith.extensions.scaffold.command.init import InitOptions
 from warpsmith.extensions.scaffold.command.kernel_list import KernelList, best, kernels_below
@@ -32,7 +32,7 @@ def show_kernels(folder: Path, wanted: InitOptions, settings: Settings, as_json:
         if on_terminal:
             echo(one_line(words)[:100], err=True)
 
-    with Compiler(settings) as compiler:
+    with JobCompiler(settings) as compiler:
         found = kernels_below(folder, wanted, compiler, say)
     if as_json:
         echo(json.dumps(_data(found), indent=1))
