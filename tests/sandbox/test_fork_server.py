@@ -93,7 +93,7 @@ def test_a_server_that_is_killed_takes_its_children_along_and_is_replaced(
 def test_nothing_outlives_the_process_that_started_it() -> None:
     program = f"""
 import os
-from warpsmith import forked_process
+from warpsmith.processes import forked_process
 from warpsmith.processes.forked_process import ForkedProcess, ForkServer, NoServer, start_server
 from warpsmith.sandbox.transport.process import ChildProcess
 child = ChildProcess({MODULE!r}, {{"do": "lie", "reply": {{}}}}, {{}}, preload=({MODULE!r},))

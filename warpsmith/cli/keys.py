@@ -34,7 +34,7 @@ def create(
 
     forms = applications.load("db.api_keys")
     chosen = list(dict.fromkeys(s.strip() for s in scopes.split(",") if s.strip()))
-    known = [s.value for s in forms.Scope]
+    known = [s.value for s in forms.KeyScope]
     for scope in chosen:
         if scope not in known:
             raise InvalidInput("--scopes", f"{scope!r} is none of {', '.join(known)}")
