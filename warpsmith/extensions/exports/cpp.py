@@ -1,4 +1,4 @@
-"""One C++ header: cubins, dispatch over shapes, and a launch through the driver."""
+"""Export as one C++ header: cubins, dispatch over shapes, and a launch through the driver."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +28,7 @@ class CppParameter:
 
 
 def parameters(operator: Operator) -> list[CppParameter]:
-    """Of the C++ function: buffers and scalars in the kernel's order, then every dimension."""
+    """Parameters of the C++ function: buffers and scalars in the kernel's order, then every dimension."""
     given = [CppParameter(a.name, type_of(a)) for a in operator.given]
     return [*given, *(CppParameter(f"dim_{name}", "int64_t") for name in operator.dimensions)]
 

@@ -36,6 +36,6 @@ def solution(operator: Operator, other_device: str) -> dict[str, str]:
 
 
 def ordered(operator: Operator) -> list[Argument]:
-    """What is given, with outputs last."""
+    """Names of the function's parameters, with outputs last."""
     first = [a for a in operator.given if a.role is not Role.OUTPUT]
     return [*first, *operator.outputs]

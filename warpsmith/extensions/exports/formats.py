@@ -1,4 +1,4 @@
-"""What writes each format of an export."""
+"""Writers of the formats of an export."""
 
 from functools import partial
 

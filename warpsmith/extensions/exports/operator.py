@@ -43,7 +43,7 @@ _PREFIXES = ("_", "ws_", "dim_", "at_", "bytes_", "value_")
 
 @dataclass(frozen=True)
 class Binary:
-    """One kernel of an operator, compiled."""
+    """Compiled kernel of an operator."""
 
     cubin: bytes
     symbol: str
@@ -52,7 +52,7 @@ class Binary:
 
 @dataclass(frozen=True)
 class DimensionSource:
-    """Where a dimension is read: an axis of a buffer, whose extent is the dimension times a number."""
+    """Axis of a buffer from which a dimension is read: its extent is the dimension times a number."""
 
     buffer: str
     axis: int
@@ -151,7 +151,7 @@ def _follows(argument: Argument) -> bool:
 def _places(
     arguments: Sequence[Argument], dimensions: Sequence[str]
 ) -> Iterator[tuple[str, DimensionSource]]:
-    """Where each dimension can be read; inputs come first, since a caller has them."""
+    """Axes from which dimensions can be read; inputs come first, since a caller has them."""
     buffers = sorted((a for a in arguments if a.is_buffer), key=lambda a: a.role is Role.OUTPUT)
     for name in dimensions:
         found = (

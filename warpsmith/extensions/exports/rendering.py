@@ -8,7 +8,7 @@ from warpsmith.extensions.exports.c_header import byte_text
 
 
 def environment() -> Environment:
-    """Where templates are rendered; a name without a value is an error."""
+    """Environment that renders templates; a name without a value is an error."""
     made = Environment(
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
     )

@@ -102,7 +102,7 @@ def _code(argument: Argument) -> str:
 
 
 def _offsets(codes: list[str]) -> tuple[int, ...]:
-    """Where each argument begins, with the alignment of C."""
+    """Offsets in bytes at which arguments begin, with the alignment of C."""
     before = accumulate(codes[:-1], initial="")
     return tuple(struct.calcsize(f"@{text}0{code}") for text, code in zip(before, codes, strict=True))
 

@@ -82,7 +82,7 @@ def _buffer(operator: Operator, buffer: Argument) -> dict[str, object]:
 
 
 def _dims(operator: Operator) -> Iterator[dict[str, object]]:
-    """How each dimension is read: from an axis counted from the last, the leading ones joined."""
+    """C++ that reads each dimension: from an axis counted from the last, the leading ones joined."""
     for name in operator.dimensions:
         place = operator.places.get(name)
         if place is None:

@@ -1,4 +1,4 @@
-"""One writer of arguments, buffers and symbols for job files: from fields to a line with its comment."""
+"""Writes arguments, buffers and symbols of job files: fields as a line with its comment."""
 
 from dataclasses import dataclass
 from typing import Any

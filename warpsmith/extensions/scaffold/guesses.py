@@ -58,7 +58,7 @@ class Bindings:
 
 @dataclass(frozen=True)
 class BindingHints:
-    """What else a source has that template arguments depend on."""
+    """Facts of a source, besides the kernel, that decide guesses of template arguments."""
 
     structs: StructIndex | None = None
     """Structs of the source; their members show what a parameter that they are given stands for."""

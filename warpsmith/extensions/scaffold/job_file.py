@@ -169,7 +169,7 @@ def _space(
     constants: Iterable[FoundConstant],
     given: Given,
 ) -> IndexSpace:
-    """What the kernel's text says of its launch; at least a block."""
+    """Index space that the kernel's text shows, with at least a block."""
     fixed = {name: int(value) for name, value in bindings.values.items() if value.isdecimal()}
     numbers = {c.name: c.value for c in constants} | fixed
     threads = 0 if dialect is Dialect.OPENCL else most_threads(kernel, numbers)
@@ -298,7 +298,7 @@ def choose_kernel(
 
 
 def _named(names: list[str], entry: str) -> list[str]:
-    """Those of the qualified names that an entry may mean."""
+    """Qualified names that an entry may mean."""
     base = re.sub(r"\s", "", entry.split("<", 1)[0]).removeprefix("::")
     return [base] if base in names else [n for n in names if f"::{n}".endswith(f"::{base}")]
 

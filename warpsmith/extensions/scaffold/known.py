@@ -1,4 +1,4 @@
-"""What is known of a kernel's job besides its source, from whoever launches it."""
+"""Facts of a kernel's job besides its source, from whoever launches it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -54,14 +54,14 @@ class KnownJob:
     """Facts that take the place of a scaffold's guesses; what is empty is unknown."""
 
     origin: str = ""
-    """Who says so, such as the name of a file."""
+    """Source of the facts, such as the name of a file."""
     entry: str = ""
     workloads: tuple[Mapping[str, int], ...] = ()
     """Dimensions and their sizes, the same names in each."""
     arguments: Mapping[str, KnownArgument] = field(default_factory=dict)
     """By the names of the kernel's arguments and symbols."""
     positions: tuple[KnownArgument, ...] = ()
-    """The same in the kernel's order, for a launch that does not name them."""
+    """Arguments in the kernel's order, for a launch that does not name them."""
     grid: tuple[str, ...] = ()
     block: tuple[str, ...] = ()
     shared_bytes: str = ""
@@ -72,7 +72,7 @@ class KnownJob:
     options: tuple[str, ...] = ()
     """Compile options."""
     remarks: tuple[str, ...] = ()
-    """What could not be taken over, a sentence each."""
+    """Sentences about facts that could not be taken over."""
 
     def for_arguments(self, names: Sequence[str]) -> "KnownJob":
         """The facts by name, for a kernel with these arguments in order."""

@@ -66,7 +66,7 @@ def above_zero(
 
 
 def _low(extents: Sequence[str], dimensions: Mapping[str, tuple[str, int]]) -> int:
-    """How far all extents together lie below 1."""
+    """Sum over the extents of how far each lies below 1."""
     sizes = dict(dimensions.values())
     below = 0
     for extent in extents:

@@ -87,7 +87,7 @@ class AsyncClient(ClientMethods, AsyncSender):
             self._long_polls.give_back(longest_s)
 
     async def stream(self, job_id: str | None = None, after: int | None = None) -> AsyncIterator[Told]:
-        """What happens to a job, as it happens: statuses that changed, and events, until it has ended.
+        """Streams a job's changes of status and its events as they come, until the job has ended.
 
         Without `job_id`: to all jobs of the tenant, without an end.
 

@@ -36,7 +36,7 @@ from warpsmith.webhooks.models import Kind, NewWebhook, WebhookCreated, WebhookL
 
 
 class ClientMethods:
-    """What a client can ask of a service. A list that has pages is an iterator; `jobs` gives one page."""
+    """Methods of a client, one for each request of the API. A list in pages is an iterator; `jobs` gives one page."""
 
     @Call
     def submit(self, job: Job, key: str | None = None, priority: int = 0) -> Request[JobStatus]:
@@ -103,7 +103,7 @@ class ClientMethods:
 
     @Call
     def trial(self, job_id: str, number: int) -> Request[TrialView]:
-        """One trial of a job."""
+        """Get a trial of a job."""
         return Request(TrialView.model_validate_json, "GET", f"{job_path(job_id)}/trials/{number}")
 
     @Call
@@ -118,12 +118,12 @@ class ClientMethods:
 
     @Call
     def seconds(self, job_id: str) -> Request[JobSeconds]:
-        """Where the time of a job went, by stage; so far, if it runs."""
+        """Seconds that a job spent, by stage; so far, if it runs."""
         return Request(JobSeconds.model_validate_json, "GET", f"{job_path(job_id)}/seconds")
 
     @Call
     def facts(self, job_id: str) -> Request[Facts]:
-        """What bounds the kernel, and which parameters matter; so far, if the job runs.
+        """Limits of the kernel, and the parameters that matter; so far, if the job runs.
 
         `InvalidInput` is raised before the baseline is measured.
         """
@@ -189,7 +189,7 @@ class ClientMethods:
         device_class: str = "",
         workloads: Sequence[str] = (),
     ) -> Request[RegistryList]:
-        """What serves the shapes of kernels, as it was verified last: for all shapes of a model at once.
+        """Winners that serve the shapes of kernels, as verified last: for all shapes of a model at once.
 
         Args:
             kernels: kernels of jobs, or their fingerprints; empty: all that the tenant ever tuned.
@@ -204,7 +204,7 @@ class ClientMethods:
 
     @Pages
     def lessons(self, job_id: str | None = None) -> Request[JobLessonPage]:
-        """What jobs that ended taught, oldest first, in the form that `teach` takes.
+        """Lessons of jobs that ended, oldest first, in the form that `teach` takes.
 
         Args:
             job_id: only that of this job.
@@ -262,7 +262,7 @@ class ClientMethods:
 
     @Call
     def health(self) -> Request[Health]:
-        """Whether the API's process answers, and its version; `ready` says whether jobs can run."""
+        """Ask the API's process for its version; `ready` says whether jobs can run."""
         return Request(Health.model_validate_json, "GET", "/healthz")
 
     @Call

@@ -10,7 +10,7 @@ from warpsmith.extensions.clients.client.request import Request
 from warpsmith.http_models import EventView, JobStatus
 
 Told = JobStatus | EventView
-"""What a stream tells: a status that has changed, or an event."""
+"""Item of a job's stream: a status that has changed, or an event."""
 AGAIN_S = 1.0
 """Pause before a lost connection is made anew."""
 GIVE_UP_S = 60.0
@@ -21,7 +21,7 @@ Lines = Callable[[Request[None]], AbstractContextManager[Iterator[str] | None]]
 
 
 def follow(path: str, lines: Lines, after: int | None = None) -> Iterator[Told]:
-    """What the service tells, in order, without a gap or a repetition; ends when there is nothing more.
+    """Items of a stream in order, without a gap or a repetition, until the service ends it.
 
     Args:
         after: id of the last event that is known; None: from the start of the stream.

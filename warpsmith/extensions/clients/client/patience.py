@@ -1,4 +1,4 @@
-"""How long a client waits for a job."""
+"""Waiting for the end of a job: polls of its status, their pauses and the time limit."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ class Seen:
     """A status that a client has."""
 
     status: JobStatus | None
-    """None: nothing has changed."""
+    """Changed status; None if the service answered that it is still the same (304)."""
     etag: str = ""
 
 
@@ -35,7 +35,7 @@ class StatusPoll(Request[Seen]):
 
 
 class StatusWait:
-    """One wait for a job: what to ask next, and how long to pause before.
+    """Wait for the end of one job: makes the next poll and the pause before it.
 
     Args:
         path: of the status.
@@ -114,8 +114,8 @@ class LongPolls:
         self._free = threading.Semaphore(most)
 
     def longest_s(self) -> float:
-        """How long who polls now may wait at the service: `LONG_POLL_S` with a turn, which `give_back` frees;
-        0 without."""
+        """Take a turn for a long poll: its longest wait at the service in seconds, `LONG_POLL_S`, until
+        `give_back`; 0 if all turns are taken."""
         return LONG_POLL_S if self._free.acquire(blocking=False) else 0.0
 
     def give_back(self, longest_s: float) -> None:

@@ -1,4 +1,4 @@
-"""One request of the API, and what its reply means: the same for every client."""
+"""Requests of the API and the reading of their replies, shared by all clients."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ Item_co = TypeVar("Item_co", covariant=True)
 
 @dataclass(frozen=True)
 class Reply:
-    """What a service sent back."""
+    """HTTP reply of the service."""
 
     status: int
     body: bytes
@@ -33,7 +33,7 @@ class Reply:
 
     @property
     def not_ready(self) -> str:
-        """Why a service is not ready, by its reply to `/readyz`; empty if it is."""
+        """Reason in a reply to `/readyz` for which the service is not ready; empty if it is ready."""
         return "" if self.status == 200 else self.problem.detail
 
 
@@ -46,7 +46,7 @@ class Page(Protocol[Item_co]):
 
     @property
     def next(self) -> str | int | None:
-        """What to pass as `after` for the next part; None after the last."""
+        """Value of `after` that requests the next part; None after the last."""
 
 
 @dataclass(frozen=True)

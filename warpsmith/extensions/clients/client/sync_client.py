@@ -73,7 +73,7 @@ class Client(ClientMethods, Sender):
         return status
 
     def stream(self, job_id: str | None = None, after: int | None = None) -> Iterator[Told]:
-        """What happens to a job, as it happens: statuses that changed, and events, until it has ended.
+        """Streams a job's changes of status and its events as they come, until the job has ended.
 
         Without `job_id`: to all jobs of the tenant, without an end.
 

@@ -1,4 +1,4 @@
-"""How a request gets to the service, and its reply back, for every client."""
+"""Connections to the service, over which every client sends its requests."""
 
 import time
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ TIMEOUT_S = 30.0
 CONNECTIONS = 100
 """Requests at a time; more of them wait."""
 IDLE_S = 5.0
-"""How long an unused connection is trusted: later, something on the way may have forgotten it silently."""
+"""Seconds for which an unused connection is trusted; later, a proxy may have dropped it silently."""
 
 
 class Transport:
@@ -177,6 +177,6 @@ def _is_this_machine(host: str) -> bool:
 
 
 def _cause(error: HTTPError) -> str:
-    """What happened below urllib3, whose own words name its objects."""
+    """Message of the error below urllib3's, whose own message names objects of its code."""
     below = next((part for part in error.args if isinstance(part, Exception)), error.__cause__)
     return str(below or "") or str(error)

@@ -45,7 +45,7 @@ Source = Annotated[str, Field(description="The kernel's source, unless the job's
 
 
 class Tools:
-    """What an agent may use. Each docstring is what the agent reads."""
+    """Tools of an agent, which reads their docstrings."""
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
@@ -82,7 +82,7 @@ class Tools:
             float, Field(ge=0, le=MAX_WAIT_S, description="Longest wait for the end or a question.")
         ] = 0.0,
     ) -> JobStatus:
-        """Where a job stands. Its speed-ups are the search's; once the job is done, the verified ones. With
+        """Status of a job. Its speed-ups are the search's; once the job is done, the verified ones. With
         `wait_s` it answers when the job has ended or a question waits, at the latest after that time."""
         end = asyncio.get_running_loop().time() + wait_s
         async with self._connect(ctx) as service:
@@ -105,7 +105,7 @@ class Tools:
         job: JobId,
         workload: Annotated[str, Field(description="Key of the workload (`n=4096`), as `result` names it.")],
     ) -> dict[str, Any]:
-        """What serves a workload: its source with all parameters set, and its launch. `grid` counts groups or
+        """Kernel that serves a workload: its source with all parameters set, and its launch. `grid` counts groups or
         blocks in every language: OpenCL's global size is grid times block."""
         async with self._connect(ctx) as service:
             found = await service.result(job)
@@ -121,7 +121,7 @@ class Tools:
         job: JobId,
         last: Annotated[int, Field(ge=1, le=MOST_TRIALS, description="How many, the newest.")] = 20,
     ) -> list[dict[str, Any]]:
-        """What a job tried last: configurations, and their times or the reason why each was rejected."""
+        """Trials that a job made last: configurations, and their times or the reason why each was rejected."""
         async with self._connect(ctx) as service:
             found = [trial async for trial in service.trials(job) if trial.outcome is not None]
         return [t.model_dump(mode="json", exclude_none=True) for t in found[-last:]]
@@ -155,7 +155,7 @@ class Tools:
         kernels: Annotated[list[str], Field(description="Fingerprints; none: of all kernels.")] = [],  # noqa: B006
         device_class: str = "",
     ) -> RegistryList:
-        """What serves each shape of the kernels that were ever tuned, as it was verified last."""
+        """Kernels that serve each shape of all that were ever tuned, as verified last."""
         async with self._connect(ctx) as service:
             return await service.registry(kernels, device_class)
 

@@ -1,1 +1,1 @@
-"""What `import warpsmith` offers to a program: tuning in one call, and results."""
+"""API of `import warpsmith`: tuning in one call, and results."""

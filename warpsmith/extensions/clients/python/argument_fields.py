@@ -30,7 +30,7 @@ EXAMPLE = "example"
 
 
 def by_name(kernel: KernelDefinition, arguments: Sequence[Any] | Mapping[str, Any] | None) -> dict[str, Any]:
-    """What is given for the kernel's arguments, by their names; in a mapping some may be left out.
+    """Values given in a call by names of the kernel's arguments; a mapping may leave some out.
 
     Raises:
         InvalidInput: a list has another length than the kernel's, or a name is none of its arguments.

@@ -66,7 +66,7 @@ class Example:
 
 
 def is_example(value: object) -> bool:
-    """Whether a value is an array; a number of NumPy is none."""
+    """True if a value is an array; a number of NumPy is none."""
     return hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, np.generic)
 
 

@@ -51,14 +51,14 @@ from warpsmith.source.lexing.conditionals import given_macros
 
 _MAX_SHOWN = 8
 _OF_WHOLE_JOBS = ("kernel", "name", "budget", "seconds", "trials", "rounds", "include_dirs", "checks")
-"""What may be given besides a whole job."""
+"""Parameters of `tune` that may be given besides a whole job."""
 _INPUTS = (Role.INPUT, Role.INOUT, Role.SCALAR, Role.STRUCT, Role.SYMBOL)
 _OUTPUTS = (Role.OUTPUT, Role.INOUT)
 
 
 @dataclass(frozen=True)
 class TuneCall:
-    """What a call says of a job; `tune` describes each argument."""
+    """Parameters of one call of `tune`, which describes each."""
 
     kernel: GivenKernel
     arguments: Sequence[Any] | Mapping[str, Any] | None = None

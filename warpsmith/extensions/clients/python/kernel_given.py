@@ -1,4 +1,4 @@
-"""What the first argument of a call may be: a source, a file of one, or a whole job."""
+"""Reads the first argument of `tune`: a source, a file of one, or a whole job."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -23,7 +23,7 @@ from warpsmith.report.tables import comparison_table, has_gain, reason_lines
 
 
 class Result:
-    """What a job that has ended found: verified speed-ups, the kernel of each shape, every trial.
+    """Findings of a job that has ended: verified speed-ups, the kernel of each shape, every trial.
 
     A job that gained nothing, failed or was cancelled has a result, too: `state`, `reason` and `has_gain` say
     so.
@@ -61,12 +61,12 @@ class Result:
 
     @property
     def state(self) -> JobState:
-        """How the job ended: done, failed or cancelled."""
+        """State in which the job ended: done, failed or cancelled."""
         return self.evidence.state
 
     @property
     def reason(self) -> str:
-        """Why the job ended, in a sentence; empty for a cancelled job."""
+        """Reason of the job's end, in a sentence; empty for a cancelled job."""
         return self.evidence.reason.sentence if self.evidence.reason else self.evidence.detail
 
     @property

@@ -15,11 +15,11 @@ FRAMES = ("pandas", "polars")
 """Libraries of data frames, the preferred one first."""
 
 Record = dict[str, str | int | float | bool | None]
-"""One trial by column."""
+"""Values of a trial by column."""
 
 
 def trial_records(job: Job, trials: Sequence[TrialView]) -> list[Record]:
-    """One record per trial, in order; all have the same columns.
+    """Records of the trials, in order; all have the same columns.
 
     `number`, `round`, `candidate`, `state`; `outcome`: `measured`, `cut_short`, `rejected`, or None before
     the end; `speedup`: baseline time divided by the trial's time (energies, if the job minimises energy),

@@ -16,7 +16,7 @@ from warpsmith.report.shape_lookup import Lookup, launches_of
 
 @dataclass(frozen=True)
 class KernelLaunch:
-    """One launch in numbers. OpenCL's global size is grid times block."""
+    """Launch of a kernel in numbers. OpenCL's global size is grid times block."""
 
     entry: str
     """Function name, or a C++ name expression (CUDA)."""
@@ -36,7 +36,7 @@ class KernelLaunch:
 
 @dataclass(frozen=True)
 class TunedKernel:
-    """What serves one shape: a tuned kernel, or the user's own where none is known to be faster."""
+    """Kernel that serves one shape: a tuned one, or the user's own where none is known to be faster."""
 
     dimensions: Mapping[str, int]
     """The shape."""
@@ -80,7 +80,7 @@ class TunedKernel:
 
 
 def tuned_kernel(result: JobResult, dimensions: Mapping[str, int]) -> TunedKernel:
-    """What serves a shape, chosen as the dispatch module of the bundle chooses.
+    """Kernel that serves a shape, chosen as the dispatch module of the bundle chooses.
 
     Raises:
         InvalidInput: a dimension is unknown, missing or no whole number above 0; an older version wrote the

@@ -1,4 +1,4 @@
-"""What a job says of each workload, and that as a small table of HTML."""
+"""Verified figures of a job by workload, and their table in HTML for notebooks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,11 +28,11 @@ class WorkloadResult:
     speedup: Interval | None
     """Baseline time divided by winner time, with its 95 % interval; None: nothing was verified."""
     verdict: Verdict | None
-    """What the interval supports; None: nothing was verified, and the user's own kernel serves."""
+    """Verdict that the interval supports; None: nothing was verified, and the user's own kernel serves."""
 
 
 def workload_results(result: JobResult) -> list[WorkloadResult]:
-    """One per workload, in the order of the job."""
+    """Figures of every workload, in the order of the job."""
     chosen = {entry.workload: entry.configuration for entry in result.dispatch}
     compared = {c.workload: c for c in result.comparisons}
     in_vain = {n.workload: (n.baseline_us, n.best_us) for n in result.no_gain}

@@ -26,7 +26,7 @@ SHOWN = 2000
 
 
 class Proof(Frozen):
-    """What came of it; `prove.json` of the export."""
+    """Result of a proof, written to `prove.json` of the export."""
 
     command: tuple[str, ...]
     metric: str
@@ -35,7 +35,7 @@ class Proof(Frozen):
     """The figure of every run without the export, in order."""
     with_export: tuple[float, ...]
     speedup: Interval
-    """How many times better it is with the export, with its 95 % interval over pairs."""
+    """Ratio by which the figure is better with the export, with its 95 % interval over pairs."""
     aa_width: float
     """Half width of the interval of the runs without the export against each other: the noise, which a claim
     must exceed."""
@@ -46,7 +46,7 @@ class Proof(Frozen):
 
 @dataclass(frozen=True)
 class ProofSettings:
-    """What is run and how it is judged.
+    """Command of a proof, and the way in which its runs are judged.
 
     Args:
         export: folder that `warpsmith export` wrote.

@@ -1,4 +1,4 @@
-"""What an engine runs for a batch size without a table: its own default configuration, for pins.
+"""Default configurations that an engine runs without a table, by batch size, for pins.
 
 The rules are those of vLLM 0.28 (its pull request 34846) and of SGLang (at 02c7c97), on NVIDIA devices. A
 rule is a function of the batch size that changes at a few steps: pins at both sides of each step say all.

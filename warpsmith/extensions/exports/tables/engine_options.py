@@ -1,4 +1,4 @@
-"""What an engine's table needs and no job holds: `--table KEY=VALUE`, or the job's labels `table.KEY`."""
+"""Facts of an engine's table that no job holds: `--table KEY=VALUE`, or the job's labels `table.KEY`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ class TableOptions:
         self._keys = keys
 
     def takes(self, key: str) -> bool:
-        """Whether the format takes an option."""
+        """True if the format takes an option."""
         return key in self._keys
 
     def text(self, key: str) -> str:

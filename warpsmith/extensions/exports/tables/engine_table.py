@@ -42,12 +42,12 @@ _GIVEN = TypeAdapter(dict[str, Configuration])
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table."""
+    """Configuration of a table for one batch size, with its origin."""
 
     configuration: Configuration
     origin: Origin
     comparison: Comparison | None = None
-    """Of the winner with the user's kernel on this workload; None: there was none, or it is no workload."""
+    """Comparison of the winner with the user's kernel on this workload; None without one."""
 
     @property
     def is_tuned(self) -> bool:
@@ -179,7 +179,7 @@ def _measured(result: JobResult, batch: str) -> Iterator[tuple[int, Row]]:
 
 
 def _is_verified(comparison: Comparison, entry: DispatchEntry) -> bool:
-    """Whether the configuration that is served is the one that was found faster."""
+    """True if the configuration that is served is the one that was found faster."""
     if entry.configuration is None or comparison.verdict is not Verdict.FASTER:
         return False
     same = comparison.configuration_key == configuration_key(entry.configuration)

@@ -32,7 +32,7 @@ _NO_NAME = ("bfloat16", "bf16", "float16", "fp16", "half", "none", "auto")
 
 @dataclass(frozen=True)
 class Engine:
-    """How one engine finds and reads a table."""
+    """File, rows and lookup of the tables that one engine reads."""
 
     title: str
     keys: Mapping[str, str]
@@ -46,12 +46,12 @@ class Engine:
     default: Callable[[int, str, BlockShape | None], DefaultRule | None] | None = None
     """Its own default by experts, dtype and block shape; None: no rule is known here."""
     distance: Callable[[int, int], float] = lambda key, size: abs(key - size)
-    """Of a key from a batch size. The engine takes the nearest key; of two as near, the first in the file."""
+    """Distance of a key from a batch size. The engine takes the nearest key; of two, the file's first."""
     lookup: str = "least |key - batch|, the smaller of two"
     versioned: bool = False
-    """Whether the file itself has a key `triton_version`."""
+    """True if the file itself has a key `triton_version`."""
     cuts_k: bool = False
-    """Whether it cuts BLOCK_SIZE_K down to the smaller side of the block shape."""
+    """True if the engine cuts BLOCK_SIZE_K down to the smaller side of the block shape."""
 
 
 def block_shape(options: TableOptions) -> BlockShape | None:

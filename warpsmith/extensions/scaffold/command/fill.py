@@ -38,9 +38,9 @@ class Filled:
 
     text: str
     problems: tuple[str, ...]
-    """What is wrong, to be told to whoever answered; the text is then of no use."""
+    """Errors to be told to whoever answered; with any, the text is of no use."""
     notes: tuple[str, ...] = ()
-    """What was checked, and what could not be."""
+    """Checks that were made, and those that could not be."""
 
 
 @dataclass
@@ -115,7 +115,7 @@ class Filler:
         return Filled(text, tuple(problems[:_MOST_PROBLEMS]), (*notes, *reply.notes))
 
     def _wrong(self, job: Job, workload: Workload, devices: Sequence[DeviceInfo]) -> list[str]:
-        """What a launch with small sizes, or without a device the reference alone, shows to be wrong.
+        """Errors that a launch with small sizes shows; without a device, those of the reference alone.
 
         A device that is there and does not launch is wrong as well: the job file says that it did.
         """

@@ -1,4 +1,4 @@
-"""Who fills in what a scaffold leaves open: the operator's model, or whoever answers a file."""
+"""Completes a scaffold with replies of the operator's model, or of whoever answers a file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from warpsmith.job_files.filling_contracts import FillReply
 
 @dataclass(frozen=True)
 class FillWays:
-    """How what is open is to be filled in; at most one way, but a question may follow an answer."""
+    """Source of the reply that completes a scaffold; at most one, but a question may follow an answer."""
 
     question: Path | None = None
     """File that the question is written to."""

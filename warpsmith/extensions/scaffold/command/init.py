@@ -245,7 +245,7 @@ def _defines(given: Sequence[str]) -> dict[str, str]:
 
 
 def _hint(found: FoundSource, defines: Mapping[str, str]) -> str:
-    """Where the kernels may be, if the file itself has none."""
+    """Hint to where the kernels may be, if the file itself has none."""
     elsewhere = _elsewhere(found, defines)
     if elsewhere:
         return elsewhere

@@ -58,7 +58,7 @@ _MOST_NAMES = 12
 
 @dataclass
 class _State:
-    """What is known so far of a kernel's own source."""
+    """Files, macros and names found so far for a kernel's own source."""
 
     own: Path
     dialect: Dialect

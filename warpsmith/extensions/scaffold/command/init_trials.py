@@ -89,7 +89,7 @@ def _whole(
 
 
 def _next(trial: _InitTrial, refused: Rejected, job: Job) -> _InitTrial | None:
-    """What to try after a refusal; None if nothing is left."""
+    """Next trial after a refusal; None if nothing is left to try."""
     if not job.kernel.backend.language.has_cuda_words:
         return None
     wanted = trial.wanted

@@ -46,7 +46,7 @@ class KernelList:
     broken: tuple[tuple[Path, str], ...]
     """Files that cannot be read, each with the reason."""
     cut: str
-    """Which limit ended the search; empty if none did."""
+    """Limit that ended the search, in words; empty if none did."""
 
 
 def kernels_below(

@@ -1,4 +1,4 @@
-"""What `init` asks at a terminal: sizes, numbers and the launch, for which the job file has guesses."""
+"""Questions of `init` at a terminal: sizes, numbers and the launch, for which the job file has guesses."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -184,7 +184,7 @@ def _value(text: str, names: set[str]) -> int | float | bool | str:
 
 
 def _problems(rows: list[str], target: Path, include_dirs: Sequence[Path]) -> set[str]:
-    """What the form of a job refuses."""
+    """Fields that the form of a job refuses, with the reasons."""
     try:
         JobFile.parsed(target, "\n".join(rows), include_dirs).job()
     except InvalidJob as exc:

@@ -107,7 +107,7 @@ def _included(dialect: Dialect, header: str) -> str:
 
 
 def _of(dialect: Dialect, header: str) -> str:
-    """What a header of CUDA's toolkit is in a dialect; empty if there is none."""
+    """Counterpart of a header of CUDA's toolkit in a dialect; empty if there is none."""
     is_hip = dialect is Dialect.HIP and header.endswith(".h") and header not in ("float.h", "limits.h")
     return _OF_HIP.get(header, "") if is_hip else header
 

@@ -94,7 +94,7 @@ class Pool:
         return [at for at in places if items[at][0] == nearest]
 
     def _is_of_device(self, d: Declaration) -> bool:
-        """Whether a kernel can name it; in CUDA a function or variable says so."""
+        """True if a kernel can use the declaration; in CUDA a function or variable says so."""
         if _INSTANTIATION.match(d.header):
             return False
         if self.dialect is Dialect.OPENCL or d.is_macro:

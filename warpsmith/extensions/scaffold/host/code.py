@@ -28,7 +28,7 @@ class Callable:
 
 @dataclass
 class HostCode:
-    """One text of host code, indexed. `at` is always an index of `items`."""
+    """Text of host code, indexed. `at` is always an index of `items`."""
 
     name: str
     text: str

@@ -41,7 +41,7 @@ class Event:
     member: str = ""
     """`.x` or `[0]` if only that part is set."""
     value: tuple[Token, ...] | None = None
-    """What it is set to; None if that is unknown, nothing for a declaration without a value."""
+    """Tokens of the new value; None if it is unknown, nothing for a declaration without a value."""
     sign: str = ""
     """`+` for `+=`."""
     type_words: tuple[str, ...] = ()
@@ -177,7 +177,7 @@ class _Events:
         return tuple(self._items[at:end])
 
     def _type_before(self, n: int) -> int | None:
-        """Where the type of a declaration begins whose name is at `n`; None if it is none."""
+        """Index at which the type of a declaration begins whose name is at `n`; None if it is none."""
         if self._text(n + 1) not in ("=", ";", ",", "(", "{", "[", ":", ")") or self._text(n) in _NO_TYPES:
             return None
         at = n - 1
@@ -229,7 +229,7 @@ class _Events:
 
 
 def _declarations(n: int, words: tuple[str, ...], part: Sequence[Token]) -> Iterator[Event]:
-    """What a declarator sets; all parts of an array."""
+    """Events of a declarator: its declaration, and a value for each part of an array."""
     texts = [t.text for t in part]
     is_reference = "&" in words and "const" not in words
     if len(texts) > 1 and texts[1] == "[":

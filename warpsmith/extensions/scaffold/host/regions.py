@@ -27,7 +27,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Header:
-    """What stands before a function's body."""
+    """Head of a function: name, parameter list, and the tokens before."""
 
     name: str
     parameters: tuple[Token, ...]

@@ -201,7 +201,7 @@ class HostValues:
         path: tuple[str, str],
         place: HostPlace,
     ) -> Node | None:
-        """What the events before a place leave; None if it depends on the branch taken."""
+        """Value that the events before a place leave; None if it depends on the branch taken."""
         results = set()
         for e in (*reversed(before), *([] if declared is None else [declared])):
             if e is not declared or e.value is None or e.value:
@@ -213,7 +213,7 @@ class HostValues:
         return results.pop() if len(results) == 1 else None
 
     def _after(self, event: Event, path: tuple[str, str], place: HostPlace) -> Node | None:
-        """What an event sets a variable, or a part of it, to."""
+        """Value that an event gives a variable or a part of it."""
         name, member = path
         if not event.value:
             return None

@@ -1,1 +1,1 @@
-"""What a kernel's own indices say of its launch and of the shapes of its buffers."""
+"""Derives the launch and the shapes of buffers from a kernel's own indices."""

@@ -40,7 +40,7 @@ _ROLES = (
 
 @dataclass(frozen=True)
 class AxisExtent:
-    """How far a launch reaches along an axis."""
+    """Threads or blocks of a launch along one axis."""
 
     size: Polynomial
     in_blocks: bool
@@ -166,7 +166,7 @@ def extents(
     unused: Sequence[str],
     names: Sequence[str],
 ) -> tuple[AxisExtent, ...]:
-    """How far the launch reaches along each of its axes.
+    """Extents of the launch along each of its axes.
 
     Args:
         unused: whole-number arguments that the body does not name.

@@ -86,7 +86,7 @@ class Guards:
             yield from self._false(condition, condition.end_byte, words)
 
     def _leaving(self, block: Node) -> tuple[tuple[int, Guard], ...]:
-        """What holds behind each `if (...) return;` of a block, with the byte where it ends."""
+        """Conditions that hold behind each `if (...) return;` of a block, with the byte where it ends."""
         if block.id not in self._known:
             found: list[tuple[int, Guard]] = []
             for statement in block.named_children:

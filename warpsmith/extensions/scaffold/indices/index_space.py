@@ -45,7 +45,7 @@ _ANY_SIZE = "any size is right"
 
 @dataclass(frozen=True)
 class SourceContext:
-    """What a compiler is given besides a kernel's text."""
+    """Macros, headers and limits that a compiler is given besides a kernel's text."""
 
     block: tuple[int, ...] = ()
     """Threads of a block along x, y, z, if the source fixes them."""
@@ -59,7 +59,7 @@ class SourceContext:
 
 @dataclass(frozen=True)
 class IndexSpace:
-    """What a kernel's text says of its launch and of its buffers."""
+    """Launch, shapes and uses of buffers as a kernel's text shows them."""
 
     grid: tuple[str, ...] = ()
     """Blocks along x, y, z, as expressions over dimensions; empty: nothing is known."""
@@ -77,7 +77,7 @@ class IndexSpace:
     """Arguments whose elements decide what else is used."""
 
     usage: Mapping[str, tuple[bool, bool]] = field(default_factory=dict)
-    """Whether a buffer is read, and whether it is written, for those in `sure`."""
+    """Pairs (is read, is written) of the buffers in `sure`."""
     free: frozenset[str] = frozenset()
     """Scalars that decide neither a branch nor an index."""
     shared_bytes: str = ""

@@ -26,7 +26,7 @@ _DEEPEST = 16
 
 @dataclass(frozen=True)
 class Unit:
-    """What a pointer points to."""
+    """Element type that a pointer points to."""
 
     base: str
     lanes: int
@@ -54,7 +54,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class BufferUse:
-    """One use of a buffer."""
+    """Access to a buffer at an index."""
 
     buffer: str
     node: Node
@@ -196,7 +196,7 @@ def _of_variable(values: IndexValues, node: Node, depth: int) -> _Pointer:
 
 
 def _moves(values: IndexValues, changes: list[Node], use: Node) -> Polynomial:
-    """How far a pointer was moved by statements without a condition, all of them before its use."""
+    """Elements by which statements without a condition, all before its use, moved a pointer."""
     found = Polynomial()
     for place in changes:
         statement = place.parent

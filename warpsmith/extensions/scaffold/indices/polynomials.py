@@ -43,7 +43,7 @@ class Polynomial:
 
     @staticmethod
     def name(name: str) -> "Polynomial":
-        """One name."""
+        """Polynomial of a single name."""
         return Polynomial.of({(name,): 1})
 
     def __add__(self, other: "Polynomial") -> "Polynomial":

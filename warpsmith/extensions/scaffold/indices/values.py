@@ -190,7 +190,7 @@ class IndexValues:
         return replace(unbounded, lower=lower, upper=tuple(starts) if 1 not in signs else ())
 
     def _step(self, v: Variable, statement: Node) -> tuple[int, Node | None]:
-        """Whether a statement makes a variable larger or smaller, or the value that it sets."""
+        """Direction in which a statement moves a variable (1, -1; 0 for none), and the value that it sets."""
         if statement.type == "update_expression":
             return (1 if "++" in self.facts.source.of(statement) else -1), None
         sign = {"+=": 1, "*=": 1, "<<=": 1, "-=": -1, ">>=": -1, "/=": -1, "%=": -1, "&=": -1}

@@ -16,7 +16,7 @@ class LaunchCall:
     block: Sequence[Token]
     shared: Sequence[Token] = ()
     arguments: Mapping[int, Sequence[Token]] | None = None
-    """What is passed, by position; None if that is unknown."""
+    """Tokens of the arguments that are passed, by position; None if they are unknown."""
     template_arguments: tuple[str, ...] = ()
     counts_threads: bool = False
     """True if `grid` counts threads instead of blocks."""
@@ -24,4 +24,4 @@ class LaunchCall:
     is_complete: bool = True
     """True if `arguments` has all that are passed."""
     places: Mapping[int, int] = field(default_factory=dict)
-    """Where the value of an argument counts, by position, if not at `at`."""
+    """Tokens at which the values of arguments count, by position, where that is not `at`."""

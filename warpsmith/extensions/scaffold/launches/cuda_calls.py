@@ -117,7 +117,7 @@ def _by_pointer(code: HostCode, at: int, name: str) -> LaunchCall | None:
 
 
 def _pointed(code: HostCode, at: int, name: str) -> Mapping[int, Sequence[Token]] | None:
-    """What the entries of `void* name[] = {&a, &b}` point to."""
+    """Variables that the entries of `void* name[] = {&a, &b}` point to."""
     function = code.function(at)
     begin = 0 if function is None else function.start
     near = [e for e in code.events.get(name, ()) if begin <= e.at < at]

@@ -35,7 +35,7 @@ _MAX_LAUNCHES = 64
 
 @dataclass(frozen=True)
 class HostLaunch:
-    """One launch. Expressions name the kernel's integer arguments; what is empty is unknown."""
+    """Launch of a kernel in host code. Expressions name its integer arguments; an empty field is unknown."""
 
     grid: tuple[str, ...] = ()
     """Blocks (OpenCL: work-groups) along x, y, z."""
@@ -44,7 +44,7 @@ class HostLaunch:
     shared_bytes: str = ""
     """Dynamic shared memory; empty for none too."""
     template_arguments: tuple[str, ...] = ()
-    """As written in the launch."""
+    """Template arguments as the launch writes them."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Values of the kernel's integer arguments that the host code fixes."""
     line: int = 0

@@ -129,7 +129,7 @@ def _settings(code: HostCode) -> Iterator[_Setting]:
 
 
 def _pointed_to(part: Sequence[Token]) -> tuple[Token, ...]:
-    """What a pointer `&x` or `&(x)`, cast or not, leads to; nothing if it is written in another way."""
+    """Tokens of `x` in a pointer `&x` or `&(x)`, cast or not; none if it is written in another way."""
     sign = next((i for i, t in enumerate(part) if t.text == "&"), len(part))
     value = tuple(part[sign + 1 :])
     while len(value) > 2 and value[0].text == "(" and value[-1].text == ")":
@@ -150,7 +150,7 @@ def _object(code: HostCode, end: int) -> str:
 def _arguments(
     code: HostCode, settings: Sequence[_Setting], variable: str, at: int, values: HostValues
 ) -> tuple[dict[int, Sequence[Token]], dict[int, int]]:
-    """What is set before a launch, in its function, by position; and where."""
+    """Values of arguments set before a launch in its function, and the tokens that set them, by position."""
     function = code.function(at)
     found: dict[int, Sequence[Token]] = {}
     places: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Which of several kernels of one name a launch means."""
+"""Tells apart the kernels of one name that a launch may mean."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -49,7 +49,7 @@ class Sizes:
     dimensions: Mapping[str, tuple[str, int]]
     """The dimension that an argument stands for, and its placeholder, by the argument's name."""
     space: IndexSpace = field(default_factory=IndexSpace)
-    """What the kernel's text says of its launch and buffers."""
+    """Launch and buffers as the kernel's text shows them."""
 
     def of(self, buffer: str) -> list[str]:
         """Extents of a buffer; the first dimension if nothing is known."""

@@ -1,4 +1,4 @@
-"""What a kernel's body says of a buffer's elements: the type that it casts them to, and their domain."""
+"""Finds the type that a kernel's body casts a buffer's elements to, and functions that limit their domain."""
 
 import re
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ def cast_types(body: str, name: str, types: Mapping[str, str]) -> list[tuple[Dty
 
 
 def is_under_root(body: str, name: str) -> bool:
-    """Whether a body takes a root, a logarithm or a power of a buffer's element itself."""
+    """True if a body takes a root, a logarithm or a power of a buffer's element itself."""
     text, pointer = blank(body), re.escape(name)
     element = rf"{pointer}\s*\[[^;\]]*\]\s*"
     values = re.findall(rf"\b(?:float|double|half|auto|T)\s+(\w+)\s*=\s*{element};", text)

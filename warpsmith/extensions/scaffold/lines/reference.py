@@ -33,7 +33,7 @@ _FUNCTIONS = {
 _FUNCTIONS |= {f"{name}f": text for name, text in _FUNCTIONS.items()}
 
 Fields = Mapping[str, Any]
-"""One argument with its fields in a job file."""
+"""Fields of an argument in a job file."""
 
 
 def reference_lines(

@@ -120,7 +120,7 @@ def _resolved(base: str, types: Mapping[str, str]) -> str:
 
 
 def _mistaken(field: str, given: Argument, points: int, is_number: bool, kind: str) -> Finding | None:
-    """Why a scalar is none, or a buffer.
+    """Finding about a scalar that the kernel takes as a pointer, or a buffer that it takes otherwise.
 
     Args:
         points: how many pointers the kernel's parameter has.
@@ -140,7 +140,7 @@ def _mistaken(field: str, given: Argument, points: int, is_number: bool, kind: s
 def _special(
     field: str, given: Argument, points: int, dtype: Dtype | None, lanes: int, kind: str
 ) -> Iterator[Finding]:
-    """What is wrong with a vector, a struct, an address or an array of addresses.
+    """Findings about a vector, a struct, an address or an array of addresses.
 
     Args:
         dtype: type of the numbers that the kernel's parameter is, or points to; None: unknown.

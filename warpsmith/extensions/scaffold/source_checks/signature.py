@@ -134,7 +134,7 @@ def _no_entry(job: Job, kernels: tuple[KernelDefinition, ...], tokens: Tokens) -
 
 
 def _may_define(tokens: Tokens, name: str) -> bool:
-    """Whether the source names a kernel, if only in a macro, or puts names together."""
+    """True if the source names a kernel, if only in a macro, or puts names together."""
     words = {t.text for t in tokens.items if t.kind == "name"}
     directives = [t for t in tokens.items if t.kind == "directive"]
     words |= {w for t in directives for w in re.findall(r"\w+", t.rest)}
