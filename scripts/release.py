@@ -99,9 +99,7 @@ def copied_source(root: Path, tree: Path) -> Source:
     commit = git(root, "rev-parse", "--short=7", "HEAD").strip() + dirty
     written = f"warpsmith/{COMMIT['FILE']}"
     (tree / written).write_text(f"{commit}\n")
-    version = re.findall(
-        r'^__version__ = "(.+)"$', (tree / "warpsmith/__init__.py").read_text(), re.MULTILINE
-    )
+    version = re.findall(r'^__version__ = "(.+)"$', (tree / "warpsmith/version.py").read_text(), re.MULTILINE)
     epoch = int(git(root, "log", "-1", "--format=%ct"))
     return Source(tree, (*names, written), version[0], commit, epoch)
 

@@ -6,6 +6,8 @@ What stands in `__all__` is the Python interface. Each name is loaded when it is
 
 from typing import TYPE_CHECKING
 
+from warpsmith.version import __version__
+
 if TYPE_CHECKING:
     from warpsmith.domain.arguments.argument import Argument
     from warpsmith.domain.jobs.job import (
@@ -54,8 +56,6 @@ __all__ = [
     "load_job",
     "tune",
 ]
-
-__version__ = "0.1.0"
 
 _PLACES = {
     "extensions.clients.client": ("AsyncClient", "Client"),

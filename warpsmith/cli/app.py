@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from warpsmith import __version__
 from warpsmith.cli.keys import keys
 from warpsmith.cli.output import echo
 from warpsmith.cli.shared_options import FLEET, START, AsJson, IncludeDirs, JobFile
@@ -18,6 +17,7 @@ from warpsmith.errors import InvalidInput, NotFound, WarpsmithError
 from warpsmith.extras import naming_extras
 from warpsmith.job_files.jobfile import InvalidJob, placed
 from warpsmith.registry import Kind, load_all
+from warpsmith.version import __version__
 
 NAME = "warpsmith"
 """Name under which a shell knows this program, however it was started: completion asks for it."""

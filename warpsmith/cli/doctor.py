@@ -6,7 +6,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-import warpsmith
 from warpsmith.cli.diagnosis import CheckState, Diagnosis, concluded
 from warpsmith.cli.installation_checks import installation_checks
 from warpsmith.cli.machine_checks import machine_checks
@@ -14,6 +13,7 @@ from warpsmith.commit import commit_name, version_text
 from warpsmith.report.safe_console import SafeConsole
 from warpsmith.settings import Settings
 from warpsmith.system.temporary_folder import temporary_folder
+from warpsmith.version import __version__
 
 _STYLES = {CheckState.OK: "green", CheckState.MISSING: "red", CheckState.NOT_USED: "dim"}
 
@@ -22,7 +22,7 @@ _STYLES = {CheckState.OK: "green", CheckState.MISSING: "red", CheckState.NOT_USE
 def diagnose(settings: Settings) -> Diagnosis:
     """Look at everything; drivers and compilers are asked in child processes."""
     checks = [*machine_checks(settings), *installation_checks(settings)]
-    return concluded(warpsmith.__version__, commit_name(), platform.python_version(), checks)
+    return concluded(__version__, commit_name(), platform.python_version(), checks)
 
 
 def show(found: Diagnosis, console: Console | None = None) -> None:

@@ -49,7 +49,7 @@ def checkout(tmp_path: Path) -> Path:
     """A repository with one commit and a package."""
     folder = tmp_path / "checkout"
     (folder / "warpsmith").mkdir(parents=True)
-    (folder / "warpsmith" / "__init__.py").write_text('"""A package."""\n\n__version__ = "1.2.3"\n')
+    (folder / "warpsmith" / "version.py").write_text('"""A version."""\n\n__version__ = "1.2.3"\n')
     (folder / ".gitignore").write_text("*.log\n")
     git(folder, "init", "--quiet")
     git(folder, "add", ".")

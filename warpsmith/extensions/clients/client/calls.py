@@ -36,7 +36,10 @@ from warpsmith.webhooks.models import Kind, NewWebhook, WebhookCreated, WebhookL
 
 
 class ClientMethods:
-    """Methods of a client, one for each request of the API. A list in pages is an iterator; `jobs` gives one page."""
+    """Methods of a client, one for each request of the API.
+
+    A list in pages is an iterator; `jobs` gives one page.
+    """
 
     @Call
     def submit(self, job: Job, key: str | None = None, priority: int = 0) -> Request[JobStatus]:

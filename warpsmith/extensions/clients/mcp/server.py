@@ -11,12 +11,12 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from warpsmith import __version__
 from warpsmith.domain.device import Backend
 from warpsmith.errors import NotFound, WarpsmithError
 from warpsmith.extensions.clients.client import AsyncClient
 from warpsmith.http_models import AgentReplyTaken, DispatchEntry, JobResult, JobStatus, RegistryList
 from warpsmith.job_checks import job_text
+from warpsmith.version import __version__
 
 MAX_WAIT_S = 300.0
 POLL_S = 1.0
@@ -105,8 +105,8 @@ class Tools:
         job: JobId,
         workload: Annotated[str, Field(description="Key of the workload (`n=4096`), as `result` names it.")],
     ) -> dict[str, Any]:
-        """Kernel that serves a workload: its source with all parameters set, and its launch. `grid` counts groups or
-        blocks in every language: OpenCL's global size is grid times block."""
+        """Kernel that serves a workload: its source with all parameters set, and its launch. `grid` counts
+        groups or blocks in every language: OpenCL's global size is grid times block."""
         async with self._connect(ctx) as service:
             found = await service.result(job)
         for entry in found.dispatch:
@@ -121,7 +121,7 @@ class Tools:
         job: JobId,
         last: Annotated[int, Field(ge=1, le=MOST_TRIALS, description="How many, the newest.")] = 20,
     ) -> list[dict[str, Any]]:
-        """Trials that a job made last: configurations, and their times or the reason why each was rejected."""
+        """Trials that a job made last: configurations, and their times or the reason of each rejection."""
         async with self._connect(ctx) as service:
             found = [trial async for trial in service.trials(job) if trial.outcome is not None]
         return [t.model_dump(mode="json", exclude_none=True) for t in found[-last:]]
