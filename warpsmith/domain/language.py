@@ -9,7 +9,7 @@ from typing import Any
 
 from warpsmith.registry import Kind, load_all
 
-OWN_LANGUAGES = "warpsmith.backends.languages"
+OWN_LANGUAGES = "warpsmith.domain.own_languages"
 """Module with the languages that no extension provides, as `LANGUAGES`."""
 
 Hook = Callable[..., Any]

@@ -32,7 +32,7 @@ TREE = (
     "requirements/api.txt",
     "requirements/dev.txt",
     "tests/test_one.py",
-    "warpsmith/__init__.py",
+    "warpsmith/version.py",
     "warpsmith/_commit.txt",
 )
 WHEEL = in_wheel(TREE, "1.0.0")
@@ -71,8 +71,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Source, Path]:
 def test_a_clean_tree_is_accepted_and_a_dirty_one_refused(checkout: Path) -> None:
     (checkout / "one.log").write_text("ignored files do not count")
     release.refuse_changes(checkout)
-    (checkout / "warpsmith" / "__init__.py").write_text("changed\n")
-    with pytest.raises(Refused, match=r"--trial:\n M warpsmith/__init__\.py"):
+    (checkout / "warpsmith" / "version.py").write_text("changed\n")
+    with pytest.raises(Refused, match=r"--trial:\n M warpsmith/version\.py"):
         release.refuse_changes(checkout)
 
 
@@ -99,7 +99,7 @@ def test_a_copy_holds_what_git_lists_and_names_version_and_commit(checkout: Path
     (checkout / "one.log").write_text("ignored\n")
     source = release.copied_source(checkout, tmp_path / "copy")
     assert source.version == "1.2.3"
-    assert set(source.names) == {".gitignore", "warpsmith/__init__.py", "warpsmith/_commit.txt"}
+    assert set(source.names) == {".gitignore", "warpsmith/version.py", "warpsmith/_commit.txt"}
     assert (tmp_path / "copy" / "warpsmith" / "_commit.txt").read_text() == f"{source.commit}\n"
     assert not source.commit.endswith("-dirty")
     (checkout / "notes.txt").write_text("mine\n")
@@ -108,7 +108,7 @@ def test_a_copy_holds_what_git_lists_and_names_version_and_commit(checkout: Path
 
 def test_applications_are_in_a_wheel_below_the_core() -> None:
     assert {name for name in WHEEL if ".dist-info/" not in name} == {
-        "warpsmith/__init__.py",
+        "warpsmith/version.py",
         "warpsmith/_commit.txt",
         "warpsmith/_apps/api/app.py",
     }

@@ -1,7 +1,7 @@
 """HIP C++ as a language of kernels."""
 
-from warpsmith.backends.languages import CUDA_ENVIRONMENT, CUDA_NAMES
 from warpsmith.domain.language import Language, imported
+from warpsmith.domain.own_languages import CUDA_ENVIRONMENT, CUDA_NAMES
 
 OFFSET = "WARPSMITH_OFFSET"
 """Macro of HIP's compilers here: the byte at which a type's member begins."""
