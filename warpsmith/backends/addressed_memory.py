@@ -18,7 +18,7 @@ PIECE_STEP_BYTES = 4096
 
 
 class AddressSpace(Protocol):
-    """What a driver does to device memory by its address. Every method raises `DeviceFault`."""
+    """Operations of a driver on device memory, by address. Every method raises `DeviceFault`."""
 
     def allocate(self, size_bytes: int) -> tuple[int, Callable[[], None]]:
         """The address of new memory of at least a byte, and what frees it."""

@@ -42,7 +42,7 @@ class KernelEntry:
 
     entry: str
     parameters: tuple[ParameterSlot, ...] = ()
-    """As in `CompileRequest`."""
+    """Parameters that the job's arguments need; see `CompileRequest.parameters`."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ class CompileRequest:
     has_other_headers: bool = False
     """True if `include_dirs` also has folders of the operator."""
     parameters: tuple[ParameterSlot, ...] = ()
-    """What the kernel's parameters must be for the job's arguments to be right (CUDA)."""
+    """Parameters that the kernel must have for the job's arguments to be right (CUDA)."""
     then: tuple[KernelEntry, ...] = ()
-    """Of a sequence: the entries of the further launches, in order."""
+    """Entries of the further launches of a sequence, in order."""
     expected_launch: ExpectedLaunch | None = None
     """The launch to finish the binary for; a hint."""
     begin_with: str = ""
@@ -77,7 +77,7 @@ class CompileRequest:
     specialisation: Specialisation | None = None
     """The variant to compile (Triton)."""
     tells_words: bool = False
-    """As in `ConfiguredKernel`."""
+    """True to look for environment probes; see `ConfiguredKernel.tells_words`."""
     before: str = ""
     """A header that is read before the source (CUDA)."""
     may_fall_back: bool = True
@@ -156,7 +156,7 @@ class Packed:
 
 
 Bound = Pointer | np.generic | LocalSlot | Packed | None
-"""One bound kernel argument: a pointer, a NumPy scalar of the argument's exact type, local memory, a value in
+"""A bound kernel argument: a pointer, a NumPy scalar of the argument's exact type, local memory, a value in
 bytes, or (None) the null pointer."""
 
 
@@ -213,12 +213,12 @@ class Watch(Protocol):
 
 @dataclass(frozen=True)
 class Repeats:
-    """How often a kernel is launched to be timed."""
+    """Numbers of samples and launches of a timing, and the state that it finds."""
 
     samples: Callable[[float], int]
     """Says how many there are, from what one will take in µs (0: not known), before any is timed."""
     launches: int
-    """Of one sample. 0: choose, so that a sample is well above the resolution of the clock."""
+    """Launches per sample. 0: choose, so that a sample is well above the resolution of the clock."""
     stop: Callable[[Sequence[float]], bool]
     """Is asked after every sample, with all samples in µs, whether to give up."""
     known_us: float = 0.0
@@ -233,7 +233,7 @@ class Repeats:
 
 
 class Device(Protocol):
-    """One opened device. Faults raise `DeviceFault`; after that the process must end."""
+    """An opened device. Faults raise `DeviceFault`; after that the process must end."""
 
     info: DeviceInfo
     apart: bool

@@ -123,11 +123,7 @@ class GraphTimedDevice(ABC, Generic[Loaded]):
         return times, launches
 
     def _choose_launches(
-        self,
-        program: Loaded,
-        argument_sets: Sequence[Sequence[Bound]],
-        size: LaunchSize,
-        watch: Watch,
+        self, program: Loaded, argument_sets: Sequence[Sequence[Bound]], size: LaunchSize, watch: Watch
     ) -> tuple[int, float]:
         """Launches per sample, so that it is long against the events; and the time of one launch, µs."""
         once_us: list[float] = []

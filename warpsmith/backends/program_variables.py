@@ -15,7 +15,7 @@ two sections may not be readable."""
 
 
 @dataclass
-class _VariableSpan:
+class _ReadSpan:
     """Variables that lie beside each other, which one copy reads."""
 
     address: int
@@ -24,21 +24,19 @@ class _VariableSpan:
     """Name, first byte and size of each."""
 
 
-def _span(base: int, variables: Sequence[tuple[str, int, int]]) -> _VariableSpan:
+def _span(base: int, variables: Sequence[tuple[str, int, int]]) -> _ReadSpan:
     """A span of its own for some variables of another one, which begins at `base`."""
     first = variables[0][1]
     end = max(at + size for _, at, size in variables)
-    return _VariableSpan(
-        base + first, end - first, [(name, at - first, size) for name, at, size in variables]
-    )
+    return _ReadSpan(base + first, end - first, [(name, at - first, size) for name, at, size in variables])
 
 
-def _spans(places: Mapping[str, tuple[int, int]]) -> list[_VariableSpan]:
+def _spans(places: Mapping[str, tuple[int, int]]) -> list[_ReadSpan]:
     """The variables by address; what lies between two of a span is padding."""
-    spans: list[_VariableSpan] = []
+    spans: list[_ReadSpan] = []
     for address, size, name in sorted((at, size, name) for name, (at, size) in places.items()):
         if not spans or address > spans[-1].address + spans[-1].size_bytes + PADDING_BYTES:
-            spans.append(_VariableSpan(address))
+            spans.append(_ReadSpan(address))
         span = spans[-1]
         at = address - span.address
         span.variables.append((name, at, size))
@@ -116,7 +114,7 @@ class ProgramVariables(ABC):
             found |= {name: data[at : at + size] for name, at, size in span.variables}
         return found
 
-    def _readable(self, span: _VariableSpan) -> Iterator[_VariableSpan]:
+    def _readable(self, span: _ReadSpan) -> Iterator[_ReadSpan]:
         """The span, or parts of it: variables of several allocations of the driver cannot be read at once."""
         if len(span.variables) == 1:
             yield span

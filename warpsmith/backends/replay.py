@@ -102,7 +102,7 @@ def recordings(folder: Path) -> dict[str, dict[str, Path]]:
 
 
 def probe(folder: Path) -> list[DeviceInfo]:
-    """One device per recorded device.
+    """Find a replay device for each recorded device.
 
     Every process gets devices of its own, so any number of workers may serve the same recording.
 

@@ -127,7 +127,7 @@ class JobCompiler:
         return self._last[1]
 
     def problem(self, job: Job) -> str | None:
-        """Why a job's kernel does not compile; empty if it does, None if nothing here can tell."""
+        """Reason why a job's kernel does not compile; empty if it does, None if nothing here can tell."""
         found = self(job)
         return _rejected(found).message if isinstance(found, Rejected) else None if found is None else ""
 

@@ -37,7 +37,7 @@ def _sizes(most: int, step: int) -> Iterator[int]:
 
 
 def _is_alike(job: Job, own: Mapping[str, int], new: Mapping[str, int]) -> bool:
-    """Whether divisions without rest stay so, and constraints that hold still do."""
+    """True if divisions without rest stay so with the new dimensions, and constraints that hold still do."""
     before: Mapping[str, Value] = {**job.space.defaults, **own}
     after: Mapping[str, Value] = {**job.space.defaults, **new}
     if any(holds((c,), before) and not holds((c,), after) for c in job.space.constraints):

@@ -10,7 +10,7 @@ from warpsmith.domain.language import Language, language_named, languages
 
 
 class Backend(StrEnum):
-    """How a kernel is compiled and run."""
+    """Languages and runtimes with which kernels are compiled and run."""
 
     CUDA = "cuda"
     OPENCL = "opencl"
@@ -54,7 +54,7 @@ def is_amd(architecture: str) -> bool:
 
 
 def lacking(unavailable: Mapping[str, str], backend: Backend) -> str:
-    """Why no device of a machine runs kernels of a back end; empty if the machine does not say.
+    """Reasons why no device of a machine runs kernels of a back end; empty if the machine does not say.
 
     Args:
         unavailable: the machine's reasons by back end; those of all back ends of devices count.
@@ -103,7 +103,7 @@ class Ceilings(Frozen):
 
 
 class DeviceInfo(Frozen):
-    """One device of one worker."""
+    """A device of a worker, with its driver and limits."""
 
     backend: Backend
     index: int

@@ -26,7 +26,7 @@ class Dtype(StrEnum):
     UINT32 = "uint32"
     UINT64 = "uint64"
     BOOL = "bool"
-    """One byte, 0 or 1."""
+    """A byte that is 0 or 1."""
 
     @property
     def size_bytes(self) -> int:

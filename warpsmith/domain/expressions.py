@@ -267,24 +267,13 @@ def _evaluate(node: ast.AST, scope: Mapping[str, Value]) -> Any:
         case ast.Name() | ast.Attribute():
             return _bounded(scope[dotted_name(node)])
         case ast.BinOp():
-            left, right = _evaluate(node.left, scope), _evaluate(node.right, scope)
-            if not isinstance(left, int | float) or not isinstance(right, int | float):
-                raise TypeError("arithmetic on something that is not a number")
-            if isinstance(node.op, ast.Pow) and abs(right) > 64:
-                raise ValueError("exponent above 64")
-            return _bounded(BINARY[type(node.op)](left, right))
+            return _arithmetic(node.op, _evaluate(node.left, scope), _evaluate(node.right, scope))
         case ast.UnaryOp():
             return _UNARY[type(node.op)](_evaluate(node.operand, scope))
         case ast.BoolOp():
             return _bool_op(node, scope)
         case ast.Compare():
-            left = _evaluate(node.left, scope)
-            for op, comparator in zip(node.ops, node.comparators, strict=True):
-                right = _evaluate(comparator, scope)
-                if not COMPARE[type(op)](left, right):
-                    return False
-                left = right
-            return True
+            return _comparison(node, scope)
         case ast.IfExp():
             return _evaluate(node.body if _evaluate(node.test, scope) else node.orelse, scope)
         case ast.Tuple() | ast.List():
@@ -292,6 +281,24 @@ def _evaluate(node: ast.AST, scope: Mapping[str, Value]) -> Any:
         case ast.Call(func=ast.Name(id=name)):
             return _bounded(FUNCTIONS[name](*(_evaluate(a, scope) for a in node.args)))
     raise TypeError(f"{type(node).__name__} is not allowed")
+
+
+def _arithmetic(op: ast.operator, left: Any, right: Any) -> Any:
+    if not isinstance(left, int | float) or not isinstance(right, int | float):
+        raise TypeError("arithmetic on something that is not a number")
+    if isinstance(op, ast.Pow) and abs(right) > 64:
+        raise ValueError("exponent above 64")
+    return _bounded(BINARY[type(op)](left, right))
+
+
+def _comparison(node: ast.Compare, scope: Mapping[str, Value]) -> bool:
+    left = _evaluate(node.left, scope)
+    for op, comparator in zip(node.ops, node.comparators, strict=True):
+        right = _evaluate(comparator, scope)
+        if not COMPARE[type(op)](left, right):
+            return False
+        left = right
+    return True
 
 
 def _bool_op(node: ast.BoolOp, scope: Mapping[str, Value]) -> Any:

@@ -94,7 +94,7 @@ class Language:
     libraries: tuple[str, ...] = ()
     """Top-level modules of which one is needed to run kernels; the last is that of its own devices."""
     remedy: str = ""
-    """How to get a device of its own; `{advice}` installs the last of `libraries`."""
+    """Advice where no device of its own is found; `{advice}` installs the last of `libraries`."""
     environment_names: tuple[str, ...] = ()
     """Variables that a child inherits: locations of drivers and toolkits."""
     environment: Mapping[str, str] = field(default_factory=dict)

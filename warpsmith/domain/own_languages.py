@@ -68,12 +68,7 @@ LANGUAGES = (
         bindings=("pyopencl",),
         libraries=("pyopencl",),
         remedy="{advice}; for a GPU, its vendor's OpenCL driver (ICD)",
-        environment_names=(
-            "LD_LIBRARY_PATH",
-            "OCL_ICD_VENDORS",
-            "POCL_MAX_PTHREAD_COUNT",
-            "POCL_AFFINITY",
-        ),
+        environment_names=("LD_LIBRARY_PATH", "OCL_ICD_VENDORS", "POCL_MAX_PTHREAD_COUNT", "POCL_AFFINITY"),
         probe_rank=2,
         finishes_at_launch=True,
         lists_root=True,

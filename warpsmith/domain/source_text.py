@@ -28,7 +28,7 @@ _ATOMIC = re.compile(r"\b(?:__)?atom(?:ic)?(?![a-z])")
 
 
 def uses_atomics(source: str) -> bool:
-    """Whether code names an atomic operation, whose order on one address is the device's."""
+    """True if code names an atomic operation, whose order on one address is the device's."""
     return bool(_ATOMIC.search(code_of(source, characters=False)))
 
 
@@ -38,7 +38,7 @@ _BRACKETS = re.compile(r"[][(){}]")
 
 
 def nesting_problem(source: str) -> str:
-    """Why no reader of C, which recurses with the brackets, need look at a source; empty if it may."""
+    """Reason to keep a source from readers of C, which recurse with its brackets; empty if there is none."""
     depth = 0
     for bracket in _BRACKETS.finditer(source):
         depth = depth + 1 if bracket.group() in "([{" else max(0, depth - 1)

@@ -94,7 +94,7 @@ class TaskState(StrEnum):
 
 
 class SliceEnd(StrEnum):
-    """Why a slice ended."""
+    """Reasons why a slice of a search ended."""
 
     LIMIT = "limit"
     """Its seconds, its trials, its lease or the job ended; the search may go on."""

@@ -1,1 +1,1 @@
-"""What compilers made, as it is read: nothing of it is executed."""
+"""Readers of compilers' binaries and of PTX; nothing that they read is executed."""

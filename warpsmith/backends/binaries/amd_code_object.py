@@ -28,7 +28,7 @@ class AmdKernel:
     name: str
     """Its symbol."""
     vector_registers: int
-    """Those of accumulators included, where both are of one file (gfx90a, gfx942)."""
+    """Vector registers of a lane, accumulators included where both are of one file (gfx90a, gfx942)."""
     scalar_registers: int
     spilled_vector_registers: int
     spilled_scalar_registers: int

@@ -3,22 +3,13 @@
 import struct
 from typing import Any
 
-_NUMBERS = {
-    0xCA: ">f",
-    0xCB: ">d",
-    0xCC: ">B",
-    0xCD: ">H",
-    0xCE: ">I",
-    0xCF: ">Q",
-    0xD0: ">b",
-    0xD1: ">h",
-    0xD2: ">i",
-    0xD3: ">q",
-}
+_NUMBERS = {0xCA + n: f">{form}" for n, form in enumerate("fdBHIQbhiq")}
 _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
 _LENGTHS = {0xD9: ">B", 0xDA: ">H", 0xDB: ">I", 0xC4: ">B", 0xC5: ">H", 0xC6: ">I"}
 _ARRAYS = {0xDC: ">H", 0xDD: ">I"}
 _MAPS = {0xDE: ">H", 0xDF: ">I"}
+_SIZES = {**_LENGTHS, **_ARRAYS, **_MAPS}
+_BINARY = range(0xC4, 0xC7)
 
 
 def unpacked(data: bytes) -> Any:
@@ -49,19 +40,24 @@ class _MessagePackReader:
         if head in _NUMBERS:
             return self._number(_NUMBERS[head])
         if head < 0x90 or head in _MAPS:
-            size = head & 0xF if head < 0x90 else self._number(_MAPS[head])
-            return {self.value(): self.value() for _ in range(size)}
+            return {self.value(): self.value() for _ in range(self._size(head, 0xF))}
         if head < 0xA0 or head in _ARRAYS:
-            size = head & 0xF if head < 0xA0 else self._number(_ARRAYS[head])
-            return [self.value() for _ in range(size)]
+            return [self.value() for _ in range(self._size(head, 0xF))]
         if head < 0xC0 or head in _LENGTHS:
-            size = head & 0x1F if head < 0xC0 else self._number(_LENGTHS[head])
-            found = self._data[self._at : self._at + size]
-            if len(found) < size:
-                raise IndexError("the data ends too early")
-            self._at += size
-            return found if 0xC4 <= head <= 0xC6 else found.decode()
+            found = self._bytes(self._size(head, 0x1F))
+            return found if head in _BINARY else found.decode()
         raise ValueError(f"MessagePack type {head:#x} is not read here")
+
+    def _size(self, head: int, mask: int) -> int:
+        """The size that bits of the head hold below 0xC0, or that follows the head."""
+        return head & mask if head < 0xC0 else int(self._number(_SIZES[head]))
+
+    def _bytes(self, size: int) -> bytes:
+        found = self._data[self._at : self._at + size]
+        if len(found) < size:
+            raise IndexError("the data ends too early")
+        self._at += size
+        return found
 
     def _number(self, form: str) -> Any:
         (found,) = struct.unpack_from(form, self._data, self._at)

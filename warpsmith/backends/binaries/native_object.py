@@ -1,4 +1,4 @@
-"""What a shared object of a kernel may hold. Pure; the object is read before it is loaded.
+"""Inspects the shared object of a kernel before it is loaded. Pure.
 
 PoCL makes a shared object of every kernel and loads it into the process that launches it. An honest one has
 functions, constants and room for local arrays, and asks the process for next to nothing.
@@ -42,7 +42,7 @@ _PADDING = re.compile(
     rb"(?:\x66*\x2e?\x0f\x1f(?:\x00|\x40\x00|\x44\x00\x00|\x80\x00{4}|\x84\x00{5})|\x66*\x90|\xcc|\x00"
     rb"|\x1f\x20\x03\xd5)*"
 )
-"""What compilers write between functions: instructions that do nothing (x86, AArch64), or zeros."""
+"""Bytes that compilers write between functions: instructions that do nothing (x86, AArch64), or zeros."""
 _OF_PROCESS = re.compile(
     r"(mem(cpy|move|set)|snprintf|__(u?(div|mod)[dt]i[34]|mulodi4|(extend|trunc)\w+f2|gnu_[fh]2[fh]_ieee)"
     r"|(fma|fmod|pow|exp|exp2|exp10|expm1|log|log2|log10|log1p|sin|cos|tan|sqrt|cbrt|hypot|floor|ceil|trunc"
@@ -54,10 +54,10 @@ _OF_PROCESS = re.compile(
 
 @dataclass(frozen=True)
 class NativeObject:
-    """What was found."""
+    """Result of the inspection of a shared object."""
 
     problem: str
-    """Why it must not be loaded; empty if nothing was found."""
+    """Reason why the object must not be loaded; empty if nothing was found."""
     shared_names: tuple[str, ...] = ()
     """Functions that it defines and yet finds by name: one of the process with the same name would be
     called."""
@@ -122,19 +122,25 @@ def _symbols(elf: Elf) -> str:
         return "its symbols were removed"
     functions: dict[int, list[Symbol]] = {}
     for symbol in (x for table in tables for x in elf.symbols(table)):
-        if symbol.kind not in _KINDS or symbol.binding not in _BINDINGS:
-            return f"the symbol {symbol.name} is weak, thread-local or chosen while loading"
-        if symbol.section == 0 and not _may_be_called(symbol.name):
-            return f"it calls {symbol.name}, which is not of the kernel's language"
-        if symbol.section not in _DEFINED:
-            continue
-        code = elf.sections[symbol.section].flags & _EXECUTE
-        if code and symbol.kind == _OBJECT:
-            return f"{symbol.name} is data among code"
-        if code and symbol.kind == _FUNCTION:
+        problem = _symbol(elf, symbol)
+        if problem:
+            return problem
+        if symbol.kind == _FUNCTION and _is_code(elf, symbol):
             functions.setdefault(symbol.section, []).append(symbol)
     foreign = any(not _is_padded(elf, n, found) for n, found in functions.items())
     return "it has bytes among code that belong to no function" if foreign else ""
+
+
+def _symbol(elf: Elf, symbol: Symbol) -> str:
+    if symbol.kind not in _KINDS or symbol.binding not in _BINDINGS:
+        return f"the symbol {symbol.name} is weak, thread-local or chosen while loading"
+    if symbol.section == 0 and not _may_be_called(symbol.name):
+        return f"it calls {symbol.name}, which is not of the kernel's language"
+    return f"{symbol.name} is data among code" if _is_code(elf, symbol) and symbol.kind == _OBJECT else ""
+
+
+def _is_code(elf: Elf, symbol: Symbol) -> bool:
+    return symbol.section in _DEFINED and elf.sections[symbol.section].flags & _EXECUTE != 0
 
 
 def _may_be_called(name: str) -> bool:

@@ -35,7 +35,7 @@ def _placed(argument: Bound) -> tuple[MemoryLayout, bytes]:
 
 
 def parameter_mismatch(wanted: Sequence[ParameterSlot], found: Sequence[tuple[int, int]]) -> str:
-    """How a kernel's parameters differ from the job's arguments; empty if they do not, or are not known.
+    """Difference of a kernel's parameters from the job's arguments; empty if none, or if they are not known.
 
     Args:
         found: offset and size in bytes of each of the kernel's parameters.

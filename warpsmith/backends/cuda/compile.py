@@ -74,7 +74,7 @@ def _ways(request: CompileRequest) -> Sequence[CompileWay]:
 
 
 def _may_help(way: CompileWay, refused: Refused) -> bool:
-    """Whether to try a way after another.
+    """True to try a way after another that refused the source.
 
     Host functions of the kernel's own text are left to nvcc, which refuses a kernel that calls one, except
     those that a compiler can evaluate.

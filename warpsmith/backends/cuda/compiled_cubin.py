@@ -1,4 +1,4 @@
-"""What a CUDA compiler made, and whether it is what was asked for."""
+"""Results of CUDA compilers, and checks of a cubin against the request: entries, parameters, kernels."""
 
 import re
 from collections.abc import Sequence
@@ -11,13 +11,7 @@ from warpsmith.backends.binaries.ptx_names import never_named
 from warpsmith.backends.cuda.arguments import parameter_mismatch
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.source_text import code_of
-from warpsmith.domain.templates.outcome import (
-    MAX_LOG_CHARACTERS,
-    CompileFacts,
-    Rejected,
-    Stage,
-    joined_facts,
-)
+from warpsmith.domain.templates.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage, joined_facts
 
 _RESOURCES = re.compile(r"Used (\d++) registers")
 _SPILLS = re.compile(r"(?<!\d)(\d++) bytes spill stores, (\d++) bytes spill loads")
@@ -25,7 +19,7 @@ _SHARED = re.compile(r"(?<!\d)(\d++) bytes smem")
 _STACK = re.compile(r"(?<!\d)(\d++) bytes stack frame")
 _PART = re.compile(r"\w+|[^\w\s]")
 _ATTRIBUTE = re.compile(r"__\w+__|alignas|[A-Z][A-Z0-9_]*")
-"""What may have arguments before a kernel's name, such as `__launch_bounds__(512, 2)`, or is a macro."""
+"""Words with arguments before a kernel's name that are not its name: `__launch_bounds__(512, 2)`, macros."""
 _EXTERN_C = re.compile(r'extern\s+"C"')
 _ENDS = re.compile(r"[;{]")
 _OF_TOOLKIT = ("_ZN3cub", "_ZN6thrust", "_ZN4cuda")
@@ -35,24 +29,24 @@ _PTXAS_ENTRY = re.compile(r"Compiling entry function '([^']+)'")
 
 @dataclass(frozen=True)
 class Cubin:
-    """What a compiler made."""
+    """A binary of a compiler, with the symbols of its entries."""
 
     binary: bytes
     entries: tuple[str, ...]
     """Symbols of the entries, in the request's order."""
     log: str
     ptx: str = ""
-    """What the binary was assembled from, if it is known."""
+    """PTX from which the binary was assembled; empty if it is not known."""
 
 
 @dataclass(frozen=True)
 class Refused:
-    """What a compiler did not compile."""
+    """Refusal of a source by a compiler."""
 
     log: str
 
     def rejection(self) -> Rejected:
-        """It as an outcome."""
+        """Outcome with the first error line as its reason, and the end of the log."""
         lines = [s.strip() for s in self.log.splitlines() if "error" in s.lower() or "fatal" in s]
         reason = lines[0] if lines else "the compiler failed"
         return Rejected(stage=Stage.COMPILE, reason=reason[:500], log=self.log[-MAX_LOG_CHARACTERS:])

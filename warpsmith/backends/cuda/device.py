@@ -5,14 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from warpsmith.backends.addressed_memory import Slabs
-from warpsmith.backends.base import (
-    Bound,
-    DeviceFault,
-    LaunchRefused,
-    Memory,
-    Program,
-    launches_of,
-)
+from warpsmith.backends.base import Bound, DeviceFault, LaunchRefused, Memory, Program, launches_of
 from warpsmith.backends.cuda.extended_launch import DriverRefusal, ExtendedLaunch
 from warpsmith.backends.cuda.graph import GraphTimer
 from warpsmith.backends.cuda.memory import CudaAddressSpace

@@ -34,7 +34,7 @@ class SitePtx:
     """PTX of a source at a compile site."""
 
     ptx: str | None = None
-    """None if the source did not compile."""
+    """PTX text; None if the source did not compile."""
     told: tuple[str, ...] = ()
     """Probes that count whatever the PTX is."""
 

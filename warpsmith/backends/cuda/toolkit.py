@@ -1,4 +1,4 @@
-"""Where the CUDA toolkit of this machine is: its headers, and nvcc if there is one."""
+"""Finds the CUDA toolkit of this machine: its headers, and nvcc if there is one."""
 
 import os
 import re

@@ -72,7 +72,7 @@ def open_device(index: int) -> "OpenClDevice":
     return OpenClDevice(_info(index, device), device)
 
 
-class _OpenClMemory:
+class _ClMemory:
     address = 0
 
     def __init__(self, device: "OpenClDevice", size_bytes: int) -> None:
@@ -91,12 +91,12 @@ class _OpenClMemory:
         return host.data
 
     def copy_from(self, other: Memory, size_bytes: int, offset_bytes: int = 0) -> None:
-        assert isinstance(other, _OpenClMemory)
+        assert isinstance(other, _ClMemory)
         places = {"src_offset": offset_bytes, "dst_offset": offset_bytes}
         self._device.copy(self.buffer, other.buffer, byte_count=size_bytes, **places)
 
     def gather(self, source: Memory, begins: Sequence[int], piece_bytes: int, to: slice) -> None:
-        assert isinstance(source, _OpenClMemory)
+        assert isinstance(source, _ClMemory)
         for at, begin, size in pieces_of(begins, piece_bytes, to):
             places = {"src_offset": begin, "dst_offset": at}
             self._device.copy(self.buffer, source.buffer, byte_count=size, **places)
@@ -112,7 +112,7 @@ class _OpenClMemory:
         self.buffer.release()
 
 
-class _OpenClProgram:
+class _ClProgram:
     def __init__(self, kernels: Sequence[Any], variables: bool) -> None:
         self.kernels: Sequence[Any] = kernels
         self.variables = variables
@@ -169,7 +169,7 @@ class OpenClDevice:
     def allocate(self, size_bytes: int) -> Memory:
         """See `Device.allocate`."""
         try:
-            return _OpenClMemory(self, size_bytes)
+            return _ClMemory(self, size_bytes)
         except self.cl.Error as exc:
             raise DeviceFault(f"{size_bytes} bytes cannot be allocated: {exc}") from exc
 
@@ -182,13 +182,13 @@ class OpenClDevice:
         try:
             program = self.cl.Program(self.context, [self._device], [compiled.binary]).build()
             kernels = [self.cl.Kernel(program, entry) for entry in compiled.entries]
-            return _OpenClProgram(kernels, bool(compiled.globals))
+            return _ClProgram(kernels, bool(compiled.globals))
         except self.cl.Error as exc:
             raise LaunchRefused(f"the driver refused the binary: {str(exc)[:500]}") from exc
 
     def launch(self, program: Program, arguments: Sequence[Bound], size: LaunchSize) -> None:
         """See `Device.launch`."""
-        assert isinstance(program, _OpenClProgram)
+        assert isinstance(program, _ClProgram)
         self._enqueue_all(program, arguments, size)
         self._finish()
 
@@ -202,7 +202,7 @@ class OpenClDevice:
     ) -> tuple[list[float], int]:
         """See `Device.time`: profiling events, summed over the launches of a sample; of a sequence, from
         the start of its first launch to the end of its last."""
-        assert isinstance(program, _OpenClProgram)
+        assert isinstance(program, _ClProgram)
         first = repeats.known_us
         if not first:
             watch.before(None, 1)
@@ -225,7 +225,7 @@ class OpenClDevice:
         return times, launches
 
     def _sample(
-        self, program: "_OpenClProgram", argument_sets: Sequence[Sequence[Bound]], size: LaunchSize
+        self, program: _ClProgram, argument_sets: Sequence[Sequence[Bound]], size: LaunchSize
     ) -> float:
         """Mean device time of one launch over the given sets, µs."""
         with self._held_back(size) as wait_for:
@@ -250,11 +250,7 @@ class OpenClDevice:
             gate.set_status(self.cl.command_execution_status.COMPLETE)
 
     def _enqueue_all(
-        self,
-        program: "_OpenClProgram",
-        arguments: Sequence[Bound],
-        size: LaunchSize,
-        wait_for: Sequence[Any] = (),
+        self, program: _ClProgram, arguments: Sequence[Bound], size: LaunchSize, wait_for: Sequence[Any] = ()
     ) -> tuple[Any, Any]:
         """Enqueue a launch, or a sequence; returns the events of its first and of its last launch."""
         allow_variables(program.variables)
@@ -283,7 +279,7 @@ class OpenClDevice:
         memory, offset = pointer
         if isinstance(memory, ImageMemory):
             return memory.image
-        assert isinstance(memory, _OpenClMemory)
+        assert isinstance(memory, _ClMemory)
         key = (memory.buffer.int_ptr, offset)
         if key not in self._views:
             self._views[key] = memory.buffer.get_sub_region(offset, memory.size_bytes - offset)

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,13 +25,7 @@ from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.options import refused_options
 from warpsmith.domain.source_text import code_of
-from warpsmith.domain.templates.outcome import (
-    MAX_LOG_CHARACTERS,
-    CompileFacts,
-    Rejected,
-    Stage,
-    joined_facts,
-)
+from warpsmith.domain.templates.outcome import MAX_LOG_CHARACTERS, CompileFacts, Rejected, Stage, joined_facts
 from warpsmith.domain.templates.template import ExpectedLaunch
 from warpsmith.errors import Unavailable
 
@@ -154,10 +148,10 @@ def _built(
     except cl.RuntimeError as exc:
         failure = exc
     plain, second, text = take_preprocessed(), wait(), None
-    asked = next((word for word in by.in_log(second.log) if word in FILE_PROBES), "")
-    if asked:
-        # Not even whether the source compiles may say which files there are.
-        return _refused(_asks(asked))
+    # Not even whether the source compiles may say which files there are.
+    refused = _refused_probe(by.in_log(second.log))
+    if refused is not None:
+        return refused
     if plain is not None:
         # Behind conditions that the guard has broken, the header is not seen: an empty source has it too.
         header = header_in(second.text or begin(by, "")().text or "")
@@ -171,12 +165,14 @@ def _built(
     if text is None:
         return _refused("the preprocessed source was not seen")
     telling = effective_probes(text, by, second, lambda other: begin(other)())
-    asked = next((word for word in telling if word in FILE_PROBES), "")
-    return _refused(_asks(asked)) if asked else (program, telling)
+    return _refused_probe(telling) or (program, telling)
 
 
-def _asks(word: str) -> str:
-    return f"{word} is not allowed in OpenCL kernels for CPUs: it says which files the machine has"
+def _refused_probe(words: Iterable[str]) -> Rejected | None:
+    word = next((word for word in words if word in FILE_PROBES), None)
+    if word is None:
+        return None
+    return _refused(f"{word} is not allowed in OpenCL kernels for CPUs: it says which files the machine has")
 
 
 def _refused(reason: str) -> Rejected:

@@ -47,7 +47,7 @@ _HARMLESS_BUILTIN = re.compile(
 
 
 def refused_word(source: str) -> str:
-    """Why a preprocessed source may not become native code; empty if it may."""
+    """Reason why a preprocessed source may not become native code; empty if it may."""
     code = code_of(_DIRECTIVE.sub("", source))
     if _ASSEMBLY.search(code):
         return "inline assembly is not allowed in OpenCL kernels for CPUs"

@@ -61,16 +61,9 @@ class _IoVec(ctypes.Structure):
 def _read(address: int, size: int) -> bytes:
     """Bytes of this process's own memory; short or empty if nothing is mapped there."""
     buffer = ctypes.create_string_buffer(size)
-    here = _IoVec(ctypes.addressof(buffer), size)
-    there = _IoVec(address, size)
-    count = _libc().process_vm_readv(
-        os.getpid(),
-        ctypes.byref(here),
-        ctypes.c_ulong(1),
-        ctypes.byref(there),
-        ctypes.c_ulong(1),
-        ctypes.c_ulong(0),
-    )
+    here, there = ctypes.byref(_IoVec(ctypes.addressof(buffer), size)), ctypes.byref(_IoVec(address, size))
+    one, flags = ctypes.c_ulong(1), ctypes.c_ulong(0)
+    count = _libc().process_vm_readv(os.getpid(), here, one, there, one, flags)
     return buffer.raw[: max(0, count)]
 
 

@@ -56,7 +56,7 @@ class AskedFiles:
         return call
 
     def outside(self, folders: tuple[Path, ...]) -> bool:
-        """Whether NVRTC has looked for a file that lies in none of these folders."""
+        """True if NVRTC has looked for a file that lies in none of these folders."""
         # The folders above a file are asked for as well, to tell its real path.
         inside = tuple(f"{folder}/" for folder in _ways_to(folders))
         paths = (f"{os.path.normpath(Path.cwd() / path)}/" for path in self.paths if path)
@@ -82,7 +82,7 @@ class OtherClock:
         self._callback = ctypes.CFUNCTYPE(_POINTER, _POINTER)(lambda _: ctypes.addressof(self._text))
 
     def set(self) -> bool:
-        """Whether this build of NVRTC takes it; the object must live as long as the process."""
+        """Give NVRTC the date; False if it takes none. The object must live as long as the process."""
         return bool(redirect(_LIBRARIES, "ctime", self._callback))
 
 

@@ -51,11 +51,7 @@ class Role(StrEnum):
     """CUDA: a `__constant__` or `__device__` variable of the source, which host code would fill."""
 
 
-BY_VALUE = {
-    Role.SCALAR: FieldRole.SCALAR,
-    Role.POINTER: FieldRole.POINTER,
-    Role.STRUCT: FieldRole.STRUCT,
-}
+BY_VALUE = {Role.SCALAR: FieldRole.SCALAR, Role.POINTER: FieldRole.POINTER, Role.STRUCT: FieldRole.STRUCT}
 """Roles of arguments that a kernel gets by value, as those of fields."""
 _IMPLIED = {Role.STRUCT: Dtype.UINT8, Role.POINTER: Dtype.UINT64, Role.POINTERS: Dtype.UINT64}
 """Element types that follow from a role."""
@@ -66,7 +62,7 @@ def _dtype_may_be_left_out(schema: dict[str, Any]) -> None:
 
 
 class Argument(Frozen):
-    """One argument of a kernel, in the kernel's own order; a buffer to which arguments lead; or a symbol."""
+    """An argument of a kernel, in the kernel's own order; a buffer to which arguments lead; or a symbol."""
 
     model_config = ConfigDict(json_schema_extra=_dtype_may_be_left_out)
 
@@ -124,12 +120,8 @@ class Argument(Frozen):
             self._check_by_value()
         elif self.role is Role.SYMBOL:
             self._check_symbol()
-        elif self.value is not None or self.values or not self.shape:
-            what = "local" if self.role is Role.LOCAL else "array" if self.role is Role.POINTERS else "buffer"
-            unit = {Role.LOCAL: " (elements of a work-group)", Role.POINTERS: " (the number of addresses)"}
-            raise ValueError(f"{what} {self.name} needs a shape{unit.get(self.role, '')} and no value")
-        elif self.role is not Role.POINTERS and (self.to or self.fields or self.type):
-            raise ValueError(f"{self.role.value} {self.name} has no to, fields or type")
+        else:
+            self._check_shaped()
         if self.role is Role.OUTPUT and self.draw is not None:
             raise ValueError(f"output {self.name} is written, not drawn; remove draw or use inout")
         if self.draw is not None and self.role not in (Role.INPUT, Role.INOUT, Role.SYMBOL):
@@ -151,6 +143,13 @@ class Argument(Frozen):
             raise ValueError(f"symbol {self.name} has no to, fields, type or values; give a draw or a value")
         if self.value is not None and self.draw is not None:
             raise ValueError(f"symbol {self.name} has a draw and a value; give one of them")
+
+    def _check_shaped(self) -> None:
+        if self.value is not None or self.values or not self.shape:
+            what, unit = _SHAPED.get(self.role, ("buffer", ""))
+            raise ValueError(f"{what} {self.name} needs a shape{unit} and no value")
+        if self.role is not Role.POINTERS and (self.to or self.fields or self.type):
+            raise ValueError(f"{self.role.value} {self.name} has no to, fields or type")
 
     def as_field(self) -> StructField:
         """An argument by value as a member of a struct, for what is alike in both."""
@@ -208,6 +207,10 @@ class Argument(Frozen):
 
 
 _SAYS = {Role.POINTER: "the buffer that it leads to (to)", Role.STRUCT: "fields"}
+_SHAPED = {
+    Role.LOCAL: ("local", " (elements of a work-group)"),
+    Role.POINTERS: ("array", " (the number of addresses)"),
+}
 _OF_FIELDS = ("name", "value", "values", "to", "offset", "step", "fields", "type", "align")
 
 

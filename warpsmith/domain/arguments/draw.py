@@ -1,4 +1,4 @@
-"""How inputs are drawn."""
+"""Distributions from which the values of inputs are drawn, and their parameters."""
 
 import base64
 import binascii

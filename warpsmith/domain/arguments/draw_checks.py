@@ -39,7 +39,7 @@ def check_draw(
 
 
 def draw_problem(draw: Draw, dtype: Dtype, shape: tuple[int, ...]) -> str:
-    """Why a resolved draw cannot fill a buffer, after the name of the field; empty if it can."""
+    """Reason why a resolved draw cannot fill a buffer, after the name of the field; empty if it can."""
     if draw.distribution is Distribution.FILE:
         return _file_problem(draw, dtype, shape)
     if draw.distribution not in ARRANGED:
@@ -88,7 +88,7 @@ def _file_problem(draw: Draw, dtype: Dtype, shape: tuple[int, ...]) -> str:
 
 
 def _alike(kind: str, dtype: Dtype) -> bool:
-    """Whether elements of a NumPy kind are those of a type; types that NumPy lacks come as raw bits."""
+    """True if a NumPy kind holds elements of a type; types that NumPy lacks come as raw bits."""
     if dtype in (Dtype.FLOAT16, Dtype.FLOAT32, Dtype.FLOAT64):
         return kind == "float"
     if dtype is Dtype.BOOL:

@@ -1,4 +1,4 @@
-"""What a kernel gets by value beyond one number: vectors, structs with their fields, addresses."""
+"""Arguments by value beyond one number: vectors, structs with their fields, addresses."""
 
 from enum import StrEnum
 from typing import Annotated, Self
@@ -22,7 +22,7 @@ Targets = Identifier | tuple[Identifier | None, ...] | None
 
 
 class FieldRole(StrEnum):
-    """What a field of a struct holds."""
+    """Contents of a field of a struct: numbers, addresses, or further fields."""
 
     SCALAR = "scalar"
     POINTER = "pointer"
@@ -30,7 +30,7 @@ class FieldRole(StrEnum):
 
 
 class Field(Frozen):
-    """One member of a struct, in the order of its declaration."""
+    """A member of a struct, in the order of its declaration."""
 
     name: Identifier
     role: FieldRole = FieldRole.SCALAR
@@ -70,7 +70,7 @@ class Field(Frozen):
 
 
 def by_value_problem(field: Field) -> str:
-    """Why a field, or an argument as one, is none; empty if it is one."""
+    """Contradiction in a field of a struct, or in an argument by value as a field; empty if none."""
     if field.align is not None and field.align & (field.align - 1):
         return f"align: {field.align} is no power of two"
     if field.role is not FieldRole.SCALAR and (field.value is not None or field.values):

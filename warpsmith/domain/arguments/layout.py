@@ -1,4 +1,4 @@
-"""Where members of structs and arguments of kernels lie in memory, by the rules of C."""
+"""Places in memory of members of structs and arguments of kernels, by the rules of C."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ def struct_extent(fields: Sequence[Field], backend: Backend, align: int | None =
 
 
 def offsets(fields: Sequence[Field], backend: Backend) -> list[int]:
-    """Where each member of a struct begins."""
+    """Byte of the struct at which each member begins."""
     at, found = 0, []
     for field in fields:
         part = extent_of(field, backend)

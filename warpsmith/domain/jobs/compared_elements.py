@@ -1,4 +1,4 @@
-"""Which elements of an output count: the names of such a condition, and its checks at submission."""
+"""Conditions for the elements of an output that are compared (`kept`): names, and checks at submission."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ def check_mask(
 
 
 def _may_say(argument: Argument) -> bool:
-    """Whether an argument may say which elements count: what no kernel writes, in whole numbers."""
+    """True if a condition may name an argument: an input of integers or bool, which no kernel writes."""
     return argument.role is Role.INPUT and not argument.dtype.is_float and argument.image is None
 
 

@@ -10,7 +10,7 @@ from warpsmith.domain.kernels.kernel import Kernel
 MAX_PARTS = 400_000
 """Limit on the parts of expressions that checking a job evaluates, over all workloads."""
 _EACH = 3
-"""What an expression costs beside its parts."""
+"""Cost of an expression beside that of its parts, in parts."""
 
 
 def check_effort(kernel: Kernel, others: Iterable[Expression], workloads: int) -> None:

@@ -34,7 +34,7 @@ LabelValue = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f=]*$", max_l
 
 
 class Workload(Frozen):
-    """One binding of the kernel's dimensions, with its weight in the objective."""
+    """A binding of the kernel's dimensions, with its weight in the objective."""
 
     dimensions: dict[Identifier, Annotated[int, Field(ge=1, le=2**40)]] = Field(max_length=16)
     weight: float = Field(default=1.0, gt=0, le=1e6)
@@ -208,7 +208,7 @@ class RewritePolicy(Frozen):
         return names
 
     def permits(self, rule: str) -> bool:
-        """Whether the lists allow a rule; `enabled` says whether rules are used at all."""
+        """True if the lists allow a rule; `enabled` says whether rules are used at all."""
         return rule not in self.deny and (not self.allow or rule in self.allow)
 
 
@@ -248,11 +248,11 @@ class AgentPolicy(Frozen):
     tools: int = Field(default=0, ge=0, le=64)
     """Number of tool calls that an agent may make for each template before it answers; 0: none."""
     guides: bool = False
-    """Whether such a call may read one of the guides that fit the kernel."""
+    """True if such a call may read one of the guides that fit the kernel."""
 
 
 class Job(Frozen):
-    """One tuning request: kernel, workloads, objective, budget."""
+    """A tuning request: kernel, workloads, objective, budget."""
 
     name: Name
     kernel: Kernel
@@ -261,7 +261,7 @@ class Job(Frozen):
     tolerances: dict[Identifier, Tolerance] = Field(default={}, max_length=64)
     """Tolerances by argument name. Default: by dtype and by the output's values; integers must be equal."""
     non_finite: bool = False
-    """Whether inputs may hold not-a-number and infinity. If true, candidates must treat them as the user's
+    """True if inputs may hold not-a-number and infinity. Candidates must then treat them as the user's
     kernel does where it agrees with its reference."""
     parameters: tuple[Parameter, ...] = Field(default=(), max_length=32)
     """The user's own parameters: macros that the source already uses."""
@@ -353,26 +353,28 @@ class Job(Frozen):
                 raise ValueError(f"workloads.{i}.dimensions: must name {sorted(names)}, as the first does")
         if len({w.key for w in self.workloads}) != len(self.workloads):
             raise ValueError("workloads: the same dimensions are listed twice")
-        clash = names & {p.name for p in self.parameters}
+        self._check_parameters(names)
+        given = {"operations": self.operations, "bytes": self.bytes}
+        efforts = {name: expression for name, expression in given.items() if expression is not None}
+        for name, expression in efforts.items():
+            check_names(name, expression, names)
+        known = names | {p.name for p in self.parameters}
+        for i, constraint in enumerate(self.constraints):
+            check_names(f"constraints.{i}.expression", constraint.expression, known)
+        check_effort(self.kernel, efforts.values(), len(self.workloads))
+        for i, workload in enumerate(self.workloads):
+            self._evaluate_all(i, workload)
+
+    def _check_parameters(self, dimensions: set[str]) -> None:
+        declared = [p.name for p in self.parameters]
+        clash = dimensions & set(declared)
         if clash:
             raise ValueError(f"parameters: {sorted(clash)} are dimensions as well; rename one")
-        declared = [p.name for p in self.parameters]
         for i, name in enumerate(declared):
             if name in declared[:i]:
                 raise ValueError(f"parameters.{i}.name: parameter {name} is declared twice")
             if reserved(name):
                 raise ValueError(f"parameters.{i}.name: {name!r} {reserved(name)}; choose another name")
-        known = names | set(declared)
-        if self.operations is not None:
-            check_names("operations", self.operations, names)
-        if self.bytes is not None:
-            check_names("bytes", self.bytes, names)
-        for i, constraint in enumerate(self.constraints):
-            check_names(f"constraints.{i}.expression", constraint.expression, known)
-        others = [e for e in (self.operations, self.bytes) if e is not None]
-        check_effort(self.kernel, others, len(self.workloads))
-        for i, workload in enumerate(self.workloads):
-            self._evaluate_all(i, workload)
 
     def _evaluate_all(self, index: int, workload: Workload) -> None:
         scope = workload.scope() | self.space.defaults

@@ -133,7 +133,7 @@ def expecting_launches(
 def evaluated_launch(
     launch: Launch, scope: Mapping[str, Value], local: Sequence[Argument] = ()
 ) -> LaunchSize:
-    """One launch as numbers, if `scope` has every name.
+    """Evaluate the geometry of a launch in a scope that has every name.
 
     Args:
         local: its arguments with the role `local`, in order.

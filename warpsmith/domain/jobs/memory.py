@@ -1,7 +1,9 @@
 """Memory needs of a job, computed from its shapes, so that a job that fits no device is refused at once."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import NoReturn
 
 from warpsmith.domain.arguments.argument import Argument, Role
@@ -42,10 +44,9 @@ class GuardZones:
     """Memory before and behind each buffer, which no launch may change."""
 
     size_bytes: int = GUARD_BYTES
-    """Of each of the two; 0: there are none."""
+    """Bytes of the zone before a buffer, and of the one behind it; 0: no zones."""
     small: bool = False
-    """Those of floats that are written hold subnormal numbers, which show an addition of whatever size, and
-    hide a read."""
+    """Zones of written floats hold subnormal numbers, which show an addition of any size, and hide a read."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def check_memory(job: Job, devices: Sequence[DeviceInfo] = (), most_bytes: int =
 
 
 def fitting(job: Job, devices: Sequence[DeviceInfo]) -> Sequence[DeviceInfo]:
-    """Those of `devices` that have enough memory; all of them if none has, or if it is unknown."""
+    """Select the devices with enough memory for a job; all of them if none has, or if it is unknown."""
     fit = []
     for device in devices:
         try:
@@ -161,22 +162,26 @@ class _Held:
 
 def _held(job: Job, workload: Workload, device: DeviceInfo | None) -> _Held:
     sizes = buffer_bytes(job, workload, None if device is None else device.scope())
-    arguments = [a for a in job.kernel.declared if a.is_buffer]
-    set_bytes = sum(sizes[a.name] for a in arguments if a.role is not Role.SCRATCH)
-    scratch = sum(sizes[a.name] for a in arguments if a.role is Role.SCRATCH)
-    arguments = [a for a in arguments if a.role is not Role.SCRATCH]
-    drawn = sum(sizes[a.name] for a in arguments if a.role is not Role.OUTPUT)
-    inout = sum(sizes[a.name] for a in arguments if a.role is Role.INOUT)
-    outputs = sum(sizes[a.name] for a in arguments if a.is_mutated)
-    wide = sum(_wide(sizes, a) for a in arguments if a.role is not Role.OUTPUT)
-    expected = sum(_wide(sizes, a) for a in arguments if a.is_mutated)
+    of_role: Counter[Role] = Counter()
+    wide = expected = outputs = 0
+    for a in (a for a in job.kernel.declared if a.is_buffer):
+        size, elements = sizes[a.name], sizes[a.name] // a.dtype.size_bytes
+        of_role[a.role] += size
+        if a.role not in (Role.SCRATCH, Role.OUTPUT):
+            wide += elements * WIDE_BYTES
+        if a.is_mutated:
+            outputs += size
+            expected += elements * WIDE_BYTES
     if not isinstance(job.reference, NumpyReference):
         wide, expected = 0, outputs
-    in_part = [a for a in arguments if a.kept is not None]
+    in_part = [a for a in job.kernel.declared if a.kept is not None]
     expected += sum(sizes[a.name] // a.dtype.size_bytes for a in in_part)
     outputs += sum(sizes[a.name] for a in in_part)
+    scratch, inout = of_role[Role.SCRATCH], of_role[Role.INOUT]
+    set_bytes = of_role.total() - scratch
     count = 1 if device is None else cold_sets(set_bytes, device.limits, device.shares_host)
     sets = count * set_bytes + min(count, DISTINCT_VARIANTS) * inout + scratch
+    drawn = set_bytes - of_role[Role.OUTPUT]
     return _Held(sets, set_bytes + inout + scratch, drawn, wide, expected, outputs)
 
 
@@ -231,14 +236,7 @@ def _room(device: DeviceInfo) -> tuple[int, int]:
 
 
 def _elements(argument: Argument, names: Mapping[str, Value]) -> int:
-    count = 1
-    for extent in argument.shape:
-        count *= extent.integer(names)
-    return count
-
-
-def _wide(sizes: Mapping[str, int], argument: Argument) -> int:
-    return sizes[argument.name] // argument.dtype.size_bytes * WIDE_BYTES
+    return prod(extent.integer(names) for extent in argument.shape)
 
 
 def _gb(size_bytes: int) -> str:
@@ -249,7 +247,7 @@ def _gb(size_bytes: int) -> str:
 
 
 def redrawn_cheaply(plan: WorkloadPlan) -> bool:
-    """Whether a timed launch of a workload may get other inputs than the others."""
+    """True if inputs are small enough (`REDRAW_BYTES`) for a timed launch to get others than the rest."""
     return sum(b.size_bytes for b in plan.buffers if b.role is not Role.OUTPUT) <= REDRAW_BYTES
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import prod
 from typing import Any
 
 from warpsmith.domain.arguments.argument import Argument, Role
@@ -56,7 +57,7 @@ class CaseKey:
 
     @property
     def is_own_draw(self) -> bool:
-        """Whether these are the inputs that the workload itself is timed with."""
+        """True for the inputs that the workload itself is timed with."""
         return self.family is Family.DECLARED and self.variant == 0
 
     def __str__(self) -> str:
@@ -66,7 +67,7 @@ class CaseKey:
 
 @dataclass(frozen=True)
 class BufferPlan:
-    """One buffer argument of one workload."""
+    """A buffer argument of a workload in numbers: extents, draw, and the elements that count."""
 
     name: str
     dtype: Dtype
@@ -78,17 +79,14 @@ class BufferPlan:
     moved: float = 0.0
     """Largest share of its size by which each float is moved at random, to see what a rounding may change."""
     kept: MaskPlan | None = None
-    """Which elements count; None: all. The worker alone has it: no child is told."""
+    """Condition of the elements that are compared; None: all. The worker alone has it: no child is told."""
     in_part: bool = False
     """Not all elements count, so that launches could keep something in the others."""
 
     @property
     def elements(self) -> int:
         """Number of elements."""
-        count = 1
-        for extent in self.shape:
-            count *= extent
-        return count
+        return prod(self.shape)
 
     @property
     def size_bytes(self) -> int:
@@ -98,7 +96,7 @@ class BufferPlan:
 
 @dataclass(frozen=True)
 class ScalarPlan:
-    """One scalar argument of one workload."""
+    """A scalar argument of a workload as a number."""
 
     name: str
     dtype: Dtype
@@ -153,12 +151,12 @@ class WorkloadPlan:
 
     @property
     def symbols(self) -> tuple[BufferPlan, ...]:
-        """Those of the buffers that are variables of the program, so that nobody allocates them."""
+        """Buffers that are variables of the program, so that nobody allocates them."""
         return tuple(b for b in self.buffers if b.role is Role.SYMBOL)
 
     @property
     def allocated(self) -> tuple[BufferPlan, ...]:
-        """The other buffers, in order."""
+        """Buffers other than symbols, in order."""
         return tuple(b for b in self.buffers if b.role is not Role.SYMBOL)
 
     @property
@@ -200,16 +198,16 @@ class Compiled:
     globals: tuple[str, ...] = ()
     """Writable device variables, in which launches could remember earlier launches."""
     unnamed: tuple[str, ...] = ()
-    """Those of `globals` that no code names: constants of headers that a compiler keeps for nobody."""
+    """Subset of `globals` that no code names: constants of headers that a compiler keeps for nobody."""
     telling: tuple[str, ...] = ()
     """Words by which the source depends on where, when or as what it is compiled; see
     `backends.probes.preprocessor_probes`."""
     may_tell: bool = False
     """True: such words were not looked for, and by its text the source could depend on one (CUDA, HIP)."""
     way: str = ""
-    """How it was compiled, if the back end has several ways; other configurations begin with it."""
+    """Compiler and mode of the binary, if the back end has several; other configurations begin with them."""
     then_entries: tuple[str, ...] = ()
-    """Of a sequence: the symbols of the further launches, in order."""
+    """Symbols of the further launches of a sequence, in order."""
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -238,7 +236,7 @@ STEADY_LAUNCH_US = 0.5e6
 """Launch time in µs above which a launch that was timed once needs no other launch before its next timing:
 what caches, clocks and page faults cost is negligible."""
 LONG_LAUNCH_US = 2000.0
-"""The same for cold timings right after others: clocks are up, and every launch finds caches cold."""
+"""Threshold like `STEADY_LAUNCH_US` for cold timings right after others: clocks are up, and caches cold."""
 LONGEST_S = 6.0
 """Time in seconds beyond which the least number of samples is no longer enforced."""
 

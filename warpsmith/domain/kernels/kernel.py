@@ -67,7 +67,7 @@ class Kernel(Frozen):
     constexprs: dict[Identifier, Constexpr] = Field(default={}, max_length=64)
     """Triton: values of the `tl.constexpr` parameters, and of the launch options, that are not searched."""
     launch: Launch
-    """Of a sequence: that of its first launch, and left out in a job."""
+    """Launch geometry; for a sequence that of its first launch, and left out in a job."""
     launches: tuple[SequencedLaunch, ...] = Field(default=(), max_length=MAX_LAUNCHES)
     """A sequence: launches in order, timed and checked as one, instead of `entry` and `launch`."""
 

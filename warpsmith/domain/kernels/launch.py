@@ -1,4 +1,4 @@
-"""How a kernel is launched."""
+"""Launch geometry of a kernel, and of each launch of a sequence."""
 
 from typing import Annotated
 
@@ -41,7 +41,7 @@ Entry = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
 class SequencedLaunch(Frozen):
-    """One launch of a sequence."""
+    """A launch of a sequence."""
 
     entry: Entry
     """Function name, or a C++ name expression (CUDA)."""

@@ -1,4 +1,4 @@
-"""What Triton's just-in-time compiler is told of one launch besides the source.
+"""Facts of a launch that Triton's just-in-time compiler gets besides the source.
 
 An engine's launch compiles for the values that it passes: a `tl.constexpr` is its value, an integer that
 equals 1 is a constant, and pointers and integers that are multiples of 16 are marked so. A build that leaves
@@ -65,7 +65,7 @@ Constant = bool | int | float | str | None | dict[str, str]
 
 
 class Specialisation(Frozen):
-    """One variant of a Triton kernel: all launches of the same class run it."""
+    """A variant of a Triton kernel: all launches of the same class run it."""
 
     types: dict[str, str]
     """Types of the arguments that are passed at launch, by name, such as `*fp16` and `i32`."""
@@ -82,7 +82,7 @@ class Specialisation(Frozen):
 
 
 def is_expression(value: Constexpr) -> bool:
-    """Whether a constexpr is a number, or an expression for one."""
+    """True for a constexpr that is a number, or an expression for one."""
     if not isinstance(value, str):
         return value is not None
     return not _TYPE.fullmatch(value.strip()) and value.strip()[:1] not in "'\""
@@ -148,7 +148,8 @@ def specialisation_of(
 
 
 def _units(argument: Argument, scope: Mapping[str, Value]) -> int | None:
-    """What is looked at: an integer's value, or the bytes by which a pointer is off an aligned address."""
+    """Number whose divisibility Triton uses: an integer's value, or the bytes of a pointer's offset; None for
+    other scalars."""
     if argument.role is Role.POINTER:
         return argument.offset.integer(scope) * argument.dtype.size_bytes
     if argument.role is not Role.SCALAR:

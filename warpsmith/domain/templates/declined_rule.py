@@ -6,14 +6,14 @@ from warpsmith.domain.base import Frozen
 
 
 class DeclineCode(StrEnum):
-    """Why a rule was not applied."""
+    """Kinds of reasons why a rewrite rule was not applied."""
 
     NOT_PERMITTED = "not_permitted"
     """The job does not allow the rule."""
     BACK_END = "back_end"
     """The rule is not for the kernel's language."""
     UNREADABLE = "unreadable"
-    """What the rule has to know is not in the source, or not in words that it reads."""
+    """Facts that the rule needs are not in the source, or not in words that the rule reads."""
     FORM = "form"
     """The source has not the form for which the rule has a rewrite and a proof."""
     LAUNCH = "launch"
@@ -43,7 +43,7 @@ class DeclinedRule(Frozen):
     reason: str
     """In words."""
     launch: str = ""
-    """Of a sequence: the launch to which the rule was not applied."""
+    """Launch of a sequence to which the rule was not applied; empty without a sequence."""
 
     def __str__(self) -> str:
         return ": ".join(part for part in (self.rule, self.launch, self.reason) if part)

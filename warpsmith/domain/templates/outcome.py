@@ -70,7 +70,7 @@ class TimeSummary(Frozen):
     launches_per_sample: int = Field(ge=1)
 
     def scaled(self, by: float) -> "TimeSummary":
-        """The same with all times multiplied."""
+        """Copy with all times multiplied by a factor."""
         times = {"median_us": self.median_us * by, "low_us": self.low_us * by, "high_us": self.high_us * by}
         return self.model_copy(update=times)
 
@@ -88,7 +88,7 @@ class WorkloadTiming(Frozen):
     """Energy of a launch in millijoules, by the device's counter; None unless the objective is energy."""
 
     def scaled(self, by: float) -> "WorkloadTiming":
-        """The same with all times multiplied."""
+        """Copy with the times of both cache states multiplied by a factor; errors and energy stay."""
         times = {name: s.scaled(by) for name in ("cold", "hot") if (s := getattr(self, name)) is not None}
         return self.model_copy(update=times)
 
@@ -105,7 +105,7 @@ class Measured(Frozen):
     drift: float = 1.0
     """Current baseline time divided by its stored time: the weighted geometric mean of `drifts`."""
     drifts: dict[str, float] = {}
-    """The same by workload key, by which times are corrected; empty without a drift."""
+    """Drift by workload key, by which times are corrected; empty without a drift."""
     expected: float | None = None
     """The estimate by which the trial would have been pruned, if it was continued at random."""
 
@@ -258,4 +258,4 @@ class Comparison(Frozen):
     """Pareto front in time and energy of the verified configurations and the baseline (`baseline`), by key;
     empty if no energy was measured."""
     notes: tuple[str, ...] = ()
-    """Why a gain that was seen is not claimed, in words."""
+    """Reasons why a gain that was seen is not claimed, in words."""

@@ -27,7 +27,7 @@ C_WORDS = frozenset(
 SHAPE_PREFIX = "WS_AT_"
 
 Configuration = dict[str, ParameterValue]
-"""One assignment of all parameters of a space."""
+"""An assignment of all parameters of a space, by name."""
 
 
 class Parameter(Frozen):
@@ -96,7 +96,7 @@ class Space(Frozen):
 
 
 def is_shape(name: str) -> bool:
-    """Whether a parameter says on which workload a configuration runs; the source knows nothing of it."""
+    """True for a parameter that selects the workload of a configuration; the source does not have it."""
     return name.startswith(SHAPE_PREFIX)
 
 
@@ -115,7 +115,7 @@ def allows(constraints: tuple[Constraint, ...], scope: Mapping[str, Value]) -> C
 
 
 def holds(constraints: tuple[Constraint, ...], scope: Mapping[str, Value]) -> bool:
-    """Whether `scope` breaks no constraint; False if one of them cannot be evaluated."""
+    """True if `scope` breaks no constraint; False if one of them cannot be evaluated."""
     try:
         return allows(constraints, scope) is None
     except ExpressionError:

@@ -41,7 +41,7 @@ class RuleFault(Frozen):
 
     @property
     def words(self) -> str:
-        """One line that describes the fault."""
+        """Description of the fault, in a line."""
         return str(self.declined)
 
 
@@ -105,7 +105,7 @@ class ConfiguredKernel(Frozen):
     specialisation: Specialisation | None = None
     """Triton: the variant to compile. None: those of the workloads that it is launched with."""
     expected_launch: ExpectedLaunch | None = None
-    """None if no driver asks for it. It changes how fast the first launch is, and nothing else."""
+    """Launch to finish the binary for, which makes the first launch faster; None if no driver asks for it."""
     tells_words: bool = False
     """CUDA and HIP: True to look for environment probes, which takes some compilations more. The binary is
     the same. OpenCL's are looked for always."""

@@ -12,7 +12,7 @@ MAGIC = b"warpsmith variants 1\n"
 
 @dataclass(frozen=True)
 class Variant:
-    """One variant: its binary, and what its launch needs beyond the grid."""
+    """A compiled variant of a kernel: its binary, and facts that its launch needs beyond the grid."""
 
     key: str
     """`Specialisation.key`."""

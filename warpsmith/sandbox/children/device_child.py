@@ -100,11 +100,7 @@ def _confine(backend: Backend, private: Path, memory_bytes: int) -> bool:
     devices = (Path("/dev/null"), Path("/dev/dri"), Path("/dev/kfd"))
     return confine(
         Confinement(
-            read=system_paths(),
-            write=(private,),
-            list_root=True,
-            devices=devices,
-            memory_bytes=memory_bytes,
+            read=system_paths(), write=(private,), list_root=True, devices=devices, memory_bytes=memory_bytes
         )
     )
 

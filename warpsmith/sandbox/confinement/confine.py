@@ -48,15 +48,15 @@ _SCOPE_ALL = 0b11
 
 
 class SyscallFilter(Enum):
-    """How system calls are filtered."""
+    """Filters of system calls, from the strictest to none."""
 
     NATIVE = "native"
-    """All are refused that native code of a stranger could do harm with."""
+    """Refuses all calls with which native code of a stranger could do harm."""
     DRIVER = "driver"
-    """Those are refused that a driver never makes. For CUDA: its driver talks to services over sockets, and
-    its kernels are not native code."""
+    """Refuses calls that no driver makes. For CUDA: its driver talks to services over sockets, and its
+    kernels are not native code."""
     ANY = "any"
-    """None are refused."""
+    """Refuses no call."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class Confinement:
     cpu_s: int | None = None
     file_bytes: int = 1 << 30
     calls: SyscallFilter = SyscallFilter.NATIVE
-    """Which system calls are refused."""
+    """Filter of the child's system calls."""
     forks: bool = True
-    """Whether the child may start other processes."""
+    """True if the child may start other processes."""
 
 
 def confine(limits: Confinement) -> bool:

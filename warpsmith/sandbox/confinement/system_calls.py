@@ -13,10 +13,7 @@ Numbers = Mapping[str, tuple[int | None, int | None]]
 NETWORK: Numbers = {"socket": (41, 198), "io_uring_setup": (425, 425)}
 """Calls that reach the network. An io_uring can open sockets."""
 
-LEAVING: Numbers = {
-    "setsid": (112, 157),
-    "setpgid": (109, 154),
-}
+LEAVING: Numbers = {"setsid": (112, 157), "setpgid": (109, 154)}
 """Calls that leave the process group, which the parent kills as a whole."""
 
 TRACING: Numbers = {

@@ -85,37 +85,58 @@ class CompilePool:
     def _compile(self, kernel: ConfiguredKernel, device: DeviceInfo, asked: int) -> Compiled | Rejected:
         require_wanted(asked)
         source = (kernel.source + layout_checks(kernel.kernel)).encode()
-        if len(source) > SOURCE_LIMIT_BYTES:
-            return _rejected(f"the source has {len(source)} bytes; at most {SOURCE_LIMIT_BYTES}")
-        unknown = [name for name in kernel.kernel.includes if name not in self._include_dirs]
-        if unknown:
-            known = ", ".join(sorted(self._include_dirs)) or "none"
-            return _rejected(f"include folder {unknown[0]!r} is not permitted here; permitted: {known}")
+        refused = self._refused(kernel.kernel, len(source))
+        if refused is not None:
+            return refused
         template = _template(kernel)
         begin_with, may_fall_back = self._ways.begin(template)
         header = {
-            "backend": kernel.kernel.backend.value,
-            "entry": kernel.kernel.entry,
-            "options": list(kernel.kernel.options),
+            **_header(kernel, device),
             "permitted_dirs": [str(self._include_dirs[name].resolve()) for name in kernel.kernel.includes],
-            "files": list(kernel.kernel.files),
-            "include_dirs": list(kernel.kernel.include_dirs),
-            "compiler": kernel.kernel.compiler.value,
-            "architecture": device.architecture,
-            "device_index": device.index,
-            "parameters": _parameters(kernel.kernel, 0),
-            "then": [
-                {"entry": step.entry, "parameters": _parameters(kernel.kernel, n)}
-                for n, step in enumerate(kernel.kernel.launches[1:], 1)
-            ],
-            "expected_launch": kernel.expected_launch and kernel.expected_launch.model_dump(),
-            "arguments": [a.name for a in kernel.kernel.arguments],
-            "specialisation": kernel.specialisation and kernel.specialisation.model_dump(mode="json"),
-            "tells_words": kernel.tells_words,
             "begin_with": begin_with,
             "may_fall_back": may_fall_back,
         }
         child = self._take(kernel.kernel.backend)
+        answer = self._exchange(child, kernel, header, source, template)
+        if isinstance(answer, Rejected):
+            return answer
+        reply, blobs = answer
+        try:
+            result = _parse(reply, blobs, child.private)
+            if kernel.specialisation is not None and isinstance(result, Compiled):
+                result = kernel.kernel.backend.language.compile_reply(result, kernel)
+        except (ValidationError, LookupError, TypeError, ValueError, RecursionError, MemoryError) as exc:
+            child.kill()
+            return _rejected("the compile child sent something that is not a reply", type(exc).__name__)
+        if kernel.kernel.backend.language.runs_source:
+            child.kill()  # whatever runs or was written there is the user's
+        else:
+            self._idle.put((kernel.kernel.backend, child))
+        if isinstance(result, Compiled):
+            self._ways.compiled(template, begin_with, result.way)
+        elif reply.get("every_way"):
+            self._ways.refused(template)
+        return result
+
+    def _refused(self, kernel: Kernel, source_bytes: int) -> Rejected | None:
+        """Rejection of a request that no child is asked; None if a child may compile it."""
+        if source_bytes > SOURCE_LIMIT_BYTES:
+            return _rejected(f"the source has {source_bytes} bytes; at most {SOURCE_LIMIT_BYTES}")
+        unknown = [name for name in kernel.includes if name not in self._include_dirs]
+        if unknown:
+            known = ", ".join(sorted(self._include_dirs)) or "none"
+            return _rejected(f"include folder {unknown[0]!r} is not permitted here; permitted: {known}")
+        return None
+
+    def _exchange(
+        self,
+        child: ChildProcess,
+        kernel: ConfiguredKernel,
+        header: Mapping[str, Any],
+        source: bytes,
+        template: str,
+    ) -> tuple[dict[str, Any], list[Received]] | Rejected:
+        """Reply of a compile child within the template's deadline; Rejected if the compiler ended or hung."""
         limit_s = self._timeout_s if kernel.tells_words else self._deadlines.limit_s(template)
         began = time.monotonic()
         try:
@@ -135,22 +156,7 @@ class CompilePool:
             printed = child.tail()
             child.kill()
             return _rejected(str(reply["crashed"])[:500], _tidy(printed, child.private))
-        try:
-            result = _parse(reply, blobs, child.private)
-            if kernel.specialisation is not None and isinstance(result, Compiled):
-                result = kernel.kernel.backend.language.compile_reply(result, kernel)
-        except (ValidationError, LookupError, TypeError, ValueError, RecursionError, MemoryError) as exc:
-            child.kill()
-            return _rejected("the compile child sent something that is not a reply", type(exc).__name__)
-        if kernel.kernel.backend.language.runs_source:
-            child.kill()  # whatever runs or was written there is the user's
-        else:
-            self._idle.put((kernel.kernel.backend, child))
-        if isinstance(result, Compiled):
-            self._ways.compiled(template, begin_with, result.way)
-        elif reply.get("every_way"):
-            self._ways.refused(template)
-        return result
+        return reply, blobs
 
     def _take(self, backend: Backend) -> ChildProcess:
         while True:
@@ -163,11 +169,7 @@ class CompilePool:
             child.kill()
 
     def _open(self, backend: Backend) -> ChildProcess:
-        argument = {
-            "backend": backend.value,
-            "cpu_s": self._timeout_s,
-            "memory_bytes": self._memory_bytes,
-        }
+        argument = {"backend": backend.value, "cpu_s": self._timeout_s, "memory_bytes": self._memory_bytes}
         return ChildProcess(
             "warpsmith.sandbox.children.compile_child",
             argument,
@@ -175,6 +177,29 @@ class CompilePool:
             MAX_REPLY_BYTES,
             preload=preloads(backend),
         )
+
+
+def _header(configured: ConfiguredKernel, device: DeviceInfo) -> dict[str, Any]:
+    kernel = configured.kernel
+    return {
+        "backend": kernel.backend.value,
+        "entry": kernel.entry,
+        "options": list(kernel.options),
+        "files": list(kernel.files),
+        "include_dirs": list(kernel.include_dirs),
+        "compiler": kernel.compiler.value,
+        "architecture": device.architecture,
+        "device_index": device.index,
+        "parameters": _parameters(kernel, 0),
+        "then": [
+            {"entry": step.entry, "parameters": _parameters(kernel, n)}
+            for n, step in enumerate(kernel.launches[1:], 1)
+        ],
+        "expected_launch": configured.expected_launch and configured.expected_launch.model_dump(),
+        "arguments": [a.name for a in kernel.arguments],
+        "specialisation": configured.specialisation and configured.specialisation.model_dump(mode="json"),
+        "tells_words": configured.tells_words,
+    }
 
 
 def _parse(reply: dict[str, Any], blobs: list[Received], private: Path) -> Compiled | Rejected:
@@ -203,7 +228,7 @@ def _parameters(kernel: Kernel, step: int) -> list[tuple[Any, ...]]:
 
 
 def _template(kernel: ConfiguredKernel) -> str:
-    """What the configurations of a template have in common, as a hash."""
+    """Hash of everything that the configurations of a template have in common: text, options, files."""
     asked = kernel.kernel
     parts = [asked.text, asked.compiler.value, *asked.options, *asked.includes]
     parts += [text for item in asked.files.items() for text in item]

@@ -1,4 +1,4 @@
-"""How the sources of templates are compiled, learned from their other configurations. Pure.
+"""Chooses the compiler and mode of a template, learned from its other configurations. Pure.
 
 A back end may have several ways to compile a source and try them one after another. A configuration begins
 with the way that another one of its template needed, and a template that no way has helped is spared them.
@@ -20,7 +20,7 @@ class _Known:
 
 
 class LearnedWays:
-    """What is known of templates. Safe to use from several threads."""
+    """Ways of compiling that helped, and refusals, by template. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

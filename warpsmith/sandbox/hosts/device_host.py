@@ -53,7 +53,7 @@ class Probe:
     """Back ends whose kernels no device of this machine runs, with the reason."""
 
     def lacking(self, backend: Backend) -> str:
-        """Why no device of this machine runs kernels of a back end."""
+        """Reason why no device of this machine runs kernels of a back end."""
         return lacking(self.unavailable, backend) or f"no {backend.runs_on[-1].value} device was found"
 
 
@@ -148,7 +148,7 @@ class ChildOpener:
         return device
 
     def start_watched(self, under: Sequence[str]) -> "WatchedDevice":
-        """The same before it is ready; `wait_ready` waits for it."""
+        """Start a child as `open_watched` does, without waiting; `wait_ready` waits for it."""
         # Instrumented code is slower by one or two orders of magnitude.
         process = self._start(True, under)
         device = WatchedDevice(self.info, process, WATCHED_RATIO * self.run_timeout_s)

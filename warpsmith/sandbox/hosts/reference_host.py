@@ -85,7 +85,7 @@ class ReferenceRunner:
     def numpy(
         self, source: str, function: str, plan: WorkloadPlan, dims: Mapping[str, int]
     ) -> Mapping[str, Array]:
-        """One case of `numpy_many`; raises the error that `numpy_many` returns as an item."""
+        """Compute a case as `numpy_many` does; raises the error that `numpy_many` returns as an item."""
         (found,) = self.numpy_many(source, function, [(plan, dims)])
         if isinstance(found, InvalidInput):
             raise found
@@ -234,7 +234,7 @@ def device_references(
     memory_bytes: int = ReferenceRunner.memory_bytes,
     folder: Path | None = None,
 ) -> ReferenceRunner | None:
-    """What computes references on a device; None if it is no CUDA device, or CuPy is not installed.
+    """Runner that computes references on a device; None if it is no CUDA device, or CuPy is not installed.
 
     Args:
         memory_bytes: limit on the host memory of its child.

@@ -114,12 +114,7 @@ class Sanitizer:
         return self.opener.start_watched([str(self.program), *options])
 
     def _run(
-        self,
-        tool: str,
-        ready: WatchedDevice | None,
-        compiled: Compiled,
-        plan: WorkloadPlan,
-        size: LaunchSize,
+        self, tool: str, ready: WatchedDevice | None, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize
     ) -> str:
         try:
             device = ready or self._started(tool)

@@ -38,7 +38,7 @@ FIRST = Pair(0, 0)
 
 @dataclass
 class _Slot:
-    """One buffer of one set: guard, contents, guard. An image has no guards."""
+    """A buffer of a set: guard, contents, guard. An image has no guards."""
 
     plan: BufferPlan
     memory: Memory
@@ -238,16 +238,12 @@ class WorkloadBuffers:
         self, whole: bool, pair: Pair = FIRST, family: Family = Family.DECLARED, variant: int = 0
     ) -> list[str]:
         """Read-only inputs and addresses of a launch that changed; found by spot checks unless `whole`."""
+        inputs = (slot for slot in self._sets[pair.inputs] if slot.plan.role is Role.INPUT)
         changed = self._tables.changed(pair)
-        for slot in self._sets[pair.inputs]:
-            if slot.plan.role is not Role.INPUT:
-                continue
-            if not self._holds(slot, whole, variant, family):
-                changed.append(slot.plan.name)
-        return changed
+        return changed + [s.plan.name for s in inputs if not self._holds(s, whole, variant, family)]
 
     def _holds(self, slot: _Slot, whole: bool, variant: int, family: Family) -> bool:
-        """Whether a read-only input has its values."""
+        """True if a read-only input still holds its drawn values, all of them or those of spot checks."""
         size = slot.plan.dtype.size_bytes
         tiles = self._tiles(slot.plan, variant, family)
         data = self._input(slot.plan, variant, family) if tiles is None else None

@@ -1,4 +1,4 @@
-"""What guard zones hold: secret bytes that a write changes, and that a read shows. In the device child."""
+"""Contents of guard zones: secret bytes that a write changes, and that a read shows. In the device child."""
 
 import secrets
 

@@ -44,7 +44,7 @@ def use_folder(folder: Path) -> bool:
         kept: Any = importlib.import_module("cupy.cuda._compiler_cache")
 
         class ReadOnly(kept.DiskKernelCacheBackend):  # type: ignore[misc]
-            """What is compiled here is lost with the process."""
+            """Cache of compiled kernels that is read only: kernels of this process are lost with it."""
 
             def save(self, name: str, cubin: bytes, source: str) -> None:
                 """Keep nothing."""
@@ -56,7 +56,7 @@ def use_folder(folder: Path) -> bool:
 
 
 def is_complete(folder: Path) -> bool:
-    """Whether the usual kernels are all there."""
+    """True if a folder has all parts of the usual kernels."""
     return all((folder / DONE.format(part, PARTS)).exists() for part in range(PARTS))
 
 
@@ -99,7 +99,6 @@ def compile_usual(library: Any, part: int = 0, parts: int = 1) -> int:
 def _usual(library: Any) -> Iterator[Call]:
     for of in (np.float64, np.int64):
         arrays = _layouts(library, np.dtype(of))
-        flat, rows = arrays[:2]
         if of is np.float64:
             yield from (_call(library, name, a) for name in UNARY for a in arrays)
         for pair in _broadcast(library, np.dtype(of)):
@@ -108,17 +107,25 @@ def _usual(library: Any) -> Iterator[Call]:
             yield from (_call(a, name, axis=x) for name in REDUCTIONS for x in (-1, 0, None))
             yield from (_call(a, name, axis=-1, keepdims=True) for name in REDUCTIONS)
         for a in arrays:
-            yield from (_call(a, "astype", t) for t in (np.float64, np.float32, np.int64, np.bool_))
-            yield from (_call(a, "copy"), _call(library, "clip", a, 1, 2))
-            yield from (_call(library, "where", a > 0, a, other) for other in (0, a))
-        few = library.arange(4)
-        yield from (_call(library, name, flat) for name in ("zeros_like", "ones_like"))
-        yield from (_call(rows, "take", few, axis=x) for x in (0, 1))
-        yield from (_call(library, name, [rows, rows], axis=-1) for name in ("concatenate", "stack"))
-        yield from (_call(library, name, rows, axis=-1) for name in ("cumsum", "sort", "argsort"))
-        yield partial(operator.getitem, rows, few)
-        yield partial(operator.matmul, rows, rows.T)
+            yield from _copies(library, a)
+        yield from _rearrangements(library, *arrays[:2])
     yield from _conversions(library)
+
+
+def _copies(library: Any, a: Any) -> Iterator[Call]:
+    yield from (_call(a, "astype", t) for t in (np.float64, np.float32, np.int64, np.bool_))
+    yield from (_call(a, "copy"), _call(library, "clip", a, 1, 2))
+    yield from (_call(library, "where", a > 0, a, other) for other in (0, a))
+
+
+def _rearrangements(library: Any, flat: Any, rows: Any) -> Iterator[Call]:
+    few = library.arange(4)
+    yield from (_call(library, name, flat) for name in ("zeros_like", "ones_like"))
+    yield from (_call(rows, "take", few, axis=x) for x in (0, 1))
+    yield from (_call(library, name, [rows, rows], axis=-1) for name in ("concatenate", "stack"))
+    yield from (_call(library, name, rows, axis=-1) for name in ("cumsum", "sort", "argsort"))
+    yield partial(operator.getitem, rows, few)
+    yield partial(operator.matmul, rows, rows.T)
 
 
 def _call(of: Any, name: str, *values: Any, **options: Any) -> Call:
@@ -145,7 +152,7 @@ def _broadcast(library: Any, dtype: "np.dtype[Any]") -> Iterable[tuple[Any, Any]
 
 
 def _conversions(library: Any) -> Iterator[Call]:
-    """What brings inputs in, and outputs back."""
+    """Conversions of element types that bring inputs in and outputs back."""
     for of in (np.float32, np.float16, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32):
         yield from (_call(library.ones(COLUMNS, of), "astype", t) for t in (np.float64, np.int64, np.int32))
     table, places = library.ones(1 << 8, np.float64), library.ones(COLUMNS, np.int32)

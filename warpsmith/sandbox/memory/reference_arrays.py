@@ -1,4 +1,4 @@
-"""Where the arrays of a NumPy reference live: NumPy's on the host, or CuPy's on a device.
+"""Array libraries of a NumPy reference: NumPy on the host, or CuPy on a device.
 
 CuPy computes what NumPy does, with the same names; see https://docs.cupy.dev/en/stable/user_guide/difference.html
 for where it differs. What it lacks is an error of the reference here, and the caller asks NumPy instead.
@@ -42,7 +42,7 @@ class ReferenceArrays(Protocol):
         ...
 
     def array(self, found: Any) -> Any:
-        """What a reference returned, as an array."""
+        """Convert an output of a reference to an array."""
         ...
 
     def wanted(self, array: Any, dtype: Dtype) -> NDArray[Any]:

@@ -13,8 +13,8 @@ JOINED_BYTES = 4 << 20
 SCRATCH_CHUNKS = 128
 """Limit on the pieces into which a range is cut before a random half of them is overwritten."""
 COIN_ONE_IN = 3
-"""One in so many spoilings of a buffer that is read in one piece overwrites each element by a coin of its
-own: where a kernel leaves marks beside elements, some marks are then left without their elements."""
+"""Reciprocal share of spoilings, of a buffer that is read in one piece, that overwrite each element by a coin
+of its own: where a kernel leaves marks beside elements, some marks are then left without their elements."""
 SCRATCH_ELEMENTS = 64
 """Least number of elements of such a piece."""
 SCRATCH_SINGLES = 16

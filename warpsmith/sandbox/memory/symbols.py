@@ -36,5 +36,5 @@ class Symbols:
             self._written[plan.name] = data.tobytes()
 
     def changed(self) -> list[str]:
-        """Those that no longer hold what was written last."""
+        """Names of symbols that no longer hold the values written last."""
         return [name for name, data in self._written.items() if self._program.read_symbol(name) != data]

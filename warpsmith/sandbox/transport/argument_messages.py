@@ -6,13 +6,7 @@ from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.arguments.draw import Draw
 from warpsmith.domain.arguments.image import ImageFormat
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.jobs.by_value_plan import (
-    Address,
-    NumberPart,
-    PointerPlan,
-    TablePlan,
-    ValuePlan,
-)
+from warpsmith.domain.jobs.by_value_plan import Address, NumberPart, PointerPlan, TablePlan, ValuePlan
 from warpsmith.domain.jobs.plan import ArgumentPlan, BufferPlan, LocalPlan, ScalarPlan, ScratchPlan
 
 Json = dict[str, Any]

@@ -5,14 +5,7 @@ from typing import Any
 from warpsmith.domain.jobs.by_value_plan import TablePlan
 from warpsmith.domain.jobs.job import CacheState
 from warpsmith.domain.jobs.launch_size import LaunchSize
-from warpsmith.domain.jobs.plan import (
-    BufferPlan,
-    CaseKey,
-    Family,
-    TimedCheck,
-    TimingPlan,
-    WorkloadPlan,
-)
+from warpsmith.domain.jobs.plan import BufferPlan, CaseKey, Family, TimedCheck, TimingPlan, WorkloadPlan
 from warpsmith.sandbox.transport.argument_messages import argument_from_json, argument_to_json
 
 Json = dict[str, Any]

@@ -16,13 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from warpsmith.errors import ChildDied
-from warpsmith.processes.forked_process import (
-    BOOTSTRAP,
-    ChildStart,
-    ForkedProcess,
-    NoServer,
-    start_forked,
-)
+from warpsmith.processes.forked_process import BOOTSTRAP, ChildStart, ForkedProcess, NoServer, start_forked
 from warpsmith.processes.stop_children import register, require_wanted
 from warpsmith.sandbox.transport.frames import MAX_BLOB_BYTES, Channel
 
