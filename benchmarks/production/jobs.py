@@ -20,9 +20,9 @@ from benchmarks.opencl_corpus.sources import Project
 from benchmarks.production.sources import FOR_AGENTS, PROJECTS, fetch_all
 from benchmarks.provenance import record_folder
 from warpsmith.domain.jobs.job import Job
+from warpsmith.extensions.scaffold.reading.file_declarations import taken
 from warpsmith.job_files.collected_headers import headers_of
 from warpsmith.job_files.jobfile import parse_job
-from warpsmith.source.declarations.file_declarations import taken
 
 DESCRIPTIONS = Path(__file__).parent / "kernels"
 _OURS = ("name", "project", "backend", "entry", "include", "options", "before", "take")

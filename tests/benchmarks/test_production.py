@@ -9,8 +9,8 @@ from benchmarks.production.jobs import Made, descriptions, made_jobs
 from benchmarks.production.run import page, run_all, until
 from testbed.deadlines import HANGS_S
 from warpsmith.domain.device import Backend
+from warpsmith.extensions.scaffold.reading.file_declarations import declarations, taken
 from warpsmith.sandbox import probe_devices
-from warpsmith.source.declarations.file_declarations import declarations, taken
 
 SOURCE = """
 #pragma once

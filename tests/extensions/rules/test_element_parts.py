@@ -11,8 +11,8 @@ from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.jobs.rewriter import TemplateReport
 from warpsmith.extensions.rules.analysis.kernel_facts import Facts
 from warpsmith.extensions.rules.templater import make_template
+from warpsmith.extensions.scaffold.reading.pointer_usage import pointer_usage
 from warpsmith.extensions.scaffold.source_checks.signature import signature_findings
-from warpsmith.source.kernels.pointer_usage import pointer_usage
 from warpsmith.source.tree.syntax_tree import Source
 
 STRUCTS = """

@@ -6,7 +6,7 @@ import pytest
 
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.scaffold.command.init import InitOptions, scaffold
-from warpsmith.source.lexing.placeholders import first_placeholder
+from warpsmith.extensions.scaffold.reading.placeholders import first_placeholder
 
 
 @pytest.mark.parametrize(

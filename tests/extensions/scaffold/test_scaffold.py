@@ -13,9 +13,9 @@ from warpsmith.errors import InvalidInput
 from warpsmith.extensions.scaffold.command.init import InitOptions, scaffold
 from warpsmith.extensions.scaffold.indices.index_space import BLOCK, GRID, IndexSpace, index_space
 from warpsmith.extensions.scaffold.job_file import job_scaffold
+from warpsmith.extensions.scaffold.reading.pointer_usage import Usage, pointer_usage
 from warpsmith.job_files.jobfile import load_job, parse_job
 from warpsmith.source.kernels.kernel_definitions import Dialect
-from warpsmith.source.kernels.pointer_usage import Usage, pointer_usage
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from warpsmith.extensions.scaffold.command.init import InitOptions, scaffold
+from warpsmith.extensions.scaffold.reading.switched_off import switched_off
 from warpsmith.extensions.scaffold.source_checks.signature import signature_findings
 from warpsmith.job_files.jobfile import load_job
 from warpsmith.source.kernels.kernel_definitions import Dialect, find_kernels
-from warpsmith.source.macros.switched_off import switched_off
 
 ROWS = "__kernel void rows(__global float *x) { x[get_global_id(0)] = 1.0f; }\n"
 PLAIN = "__kernel void plain(__global float *x) { x[get_global_id(0)] = 2.0f; }\n"

@@ -3,7 +3,7 @@
 import pytest
 
 from warpsmith.extensions.scaffold.extraction.taken_out import File, Pool, Taken, taken_out
-from warpsmith.source.declarations.file_declarations import declarations
+from warpsmith.extensions.scaffold.reading.file_declarations import declarations
 from warpsmith.source.kernels.kernel_definitions import Dialect
 
 HOST = """

@@ -5,8 +5,8 @@ import pytest
 from tests.extensions.rules.test_production_style import report
 from tests.nvrtc_compile import compile_cuda
 from warpsmith.domain.device import Backend
-from warpsmith.source.tree.dead_branches import without_dead_branches
-from warpsmith.source.tree.foreign_platforms import without_foreign_platforms
+from warpsmith.extensions.rules.preparation.dead_branches import without_dead_branches
+from warpsmith.extensions.rules.preparation.foreign_platforms import without_foreign_platforms
 from warpsmith.source.tree.syntax_tree import Source
 
 SIZED = """

@@ -16,9 +16,9 @@ from warpsmith.extensions.rules.analysis.launch.launch_names import numbered
 from warpsmith.extensions.rules.analysis.launch.other_entries import disturbed
 from warpsmith.extensions.rules.bodies.body_variants import compose
 from warpsmith.extensions.rules.catalogue import ALL_RULES, LAST_RULES, RULES, Declined, Draft, Rule
-from warpsmith.source.tree.dead_branches import without_dead_branches
-from warpsmith.source.tree.foreign_platforms import without_foreign_platforms
-from warpsmith.source.tree.hip_coordinates import with_coordinates_of_cuda
+from warpsmith.extensions.rules.preparation.dead_branches import without_dead_branches
+from warpsmith.extensions.rules.preparation.foreign_platforms import without_foreign_platforms
+from warpsmith.extensions.rules.preparation.hip_coordinates import with_coordinates_of_cuda
 from warpsmith.source.tree.included_headers import Library, included, inline_header_of
 from warpsmith.source.tree.syntax_tree import entry_name
 from warpsmith.source.tree.work_limit import TooMuchWork, limited_work

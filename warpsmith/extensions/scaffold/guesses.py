@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from warpsmith.extensions.scaffold.reading.struct_declarations import StructIndex
 from warpsmith.source.declarations.argument_lists import KernelArgument, TemplateParameter
-from warpsmith.source.declarations.struct_declarations import StructIndex
 from warpsmith.source.kernels.kernel_definitions import KernelDefinition
 from warpsmith.source.tree.syntax_tree import split_arguments
 

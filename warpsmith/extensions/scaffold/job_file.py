@@ -23,6 +23,7 @@ from warpsmith.extensions.scaffold.lines.reference import reference_lines
 from warpsmith.extensions.scaffold.lines.structs import StructWriter
 from warpsmith.extensions.scaffold.lines.symbols import function_bodies, symbol_lines
 from warpsmith.extensions.scaffold.placeholder_sizes import above_zero, fitting
+from warpsmith.extensions.scaffold.reading.struct_declarations import StructIndex, index_structs
 from warpsmith.extensions.scaffold.stand_ins import stand_ins
 from warpsmith.extensions.scaffold.yaml_text import TODO, yaml_flow, yaml_word
 from warpsmith.source.declarations.named_constants import (
@@ -30,7 +31,6 @@ from warpsmith.source.declarations.named_constants import (
     find_constants,
     integer_value,
 )
-from warpsmith.source.declarations.struct_declarations import StructIndex, index_structs
 from warpsmith.source.declarations.type_names import enumerations
 from warpsmith.source.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.source.lexing.tokens import blank

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from warpsmith.extensions.scaffold.reading.struct_declarations import spelt
 from warpsmith.source.declarations.argument_lists import TemplateParameter
-from warpsmith.source.declarations.struct_declarations import spelt
 from warpsmith.source.tree.syntax_tree import split_arguments
 
 _FUNCTION = re.compile(r"(.+?)\s*\(\s*[*&]\s*\)\s*\((.*)\)", re.S)

@@ -91,7 +91,7 @@ def submit(
     check: Check = True,
 ) -> None:
     """Post a job; prints its id."""
-    from warpsmith.cli.checked_job import checked_job
+    from warpsmith.extensions.clients.commands.checked_job import checked_job
     from warpsmith.extensions.clients.commands.label_options import labelled, labels_of
     from warpsmith.extensions.clients.commands.service_commands import connect
     from warpsmith.job_files.jobfile import JobFile

@@ -4,10 +4,10 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from warpsmith.cli.checked_job import checked_job
 from warpsmith.cli.output import echo
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.state import JobState
+from warpsmith.extensions.clients.commands.checked_job import checked_job
 from warpsmith.extensions.clients.commands.interrupts import Interrupted, Interrupts, interrupts
 from warpsmith.extensions.clients.commands.out_folder import require_folder, result_kept
 from warpsmith.extensions.clients.commands.terminal_views import follow, print_report

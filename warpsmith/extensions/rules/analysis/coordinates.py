@@ -14,8 +14,11 @@ from warpsmith.extensions.rules.analysis.operations import (
     operator,
     part_of,
 )
+from warpsmith.extensions.rules.preparation.reference_parameters import (
+    is_changeable,
+    parameters_of,
+)
 from warpsmith.source.declarations.type_words import element_type
-from warpsmith.source.tree.reference_parameters import is_changeable, parameters_of
 from warpsmith.source.tree.syntax_tree import Source, Variable, ancestors, contains, find, plain, strip
 
 _CUDA = {"threadIdx": "tid", "blockIdx": "bid", "blockDim": "bdim", "gridDim": "gdim"}

@@ -12,14 +12,14 @@ from warpsmith.extensions.scaffold.command.host_files import host_texts
 from warpsmith.extensions.scaffold.guesses import ELEMENTS
 from warpsmith.extensions.scaffold.job_file import Given, choose_kernel, job_scaffold
 from warpsmith.extensions.scaffold.known import KnownJob, nothing_known
+from warpsmith.extensions.scaffold.reading.placeholders import first_placeholder
+from warpsmith.extensions.scaffold.reading.switched_off import switched_off
 from warpsmith.extensions.scaffold.yaml_text import TODO, yaml_word
 from warpsmith.job_files.collected_headers import SentHeaders
 from warpsmith.job_files.jobfile import JobFile
 from warpsmith.job_files.kernel_sources import FoundSource, find_source
 from warpsmith.source.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
-from warpsmith.source.lexing.placeholders import first_placeholder
 from warpsmith.source.macros.macro_words import defined_words, unknown_introductions
-from warpsmith.source.macros.switched_off import switched_off
 
 _MAX_SHOWN = 8
 _MOST_SWITCHES = 4

@@ -22,12 +22,12 @@ from warpsmith.extensions.scaffold.extraction.taken_out import (
 )
 from warpsmith.extensions.scaffold.job_file import choose_kernel
 from warpsmith.extensions.scaffold.known import nothing_known
+from warpsmith.extensions.scaffold.reading.struct_declarations import index_structs
+from warpsmith.extensions.scaffold.reading.switched_off import avoiding_error
 from warpsmith.extensions.scaffold.yaml_text import TODO
 from warpsmith.job_files.kernel_sources import FoundSource
-from warpsmith.source.declarations.struct_declarations import index_structs
 from warpsmith.source.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.source.lexing.tokens import blank
-from warpsmith.source.macros.switched_off import avoiding_error
 
 Compile = Callable[[Job], Compiled | Rejected | None]
 """Compiles a job's own kernel; None if nothing here can."""

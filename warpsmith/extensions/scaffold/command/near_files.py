@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from warpsmith.extensions.scaffold.extraction.taken_out import File, Pool
+from warpsmith.extensions.scaffold.reading.file_declarations import Declaration
 from warpsmith.job_files.kernel_sources import HEADER_ENDINGS, SOURCE_ENDINGS
-from warpsmith.source.declarations.file_declarations import Declaration
 from warpsmith.source.declarations.named_constants import integer_value
 from warpsmith.source.kernels.host_strings import only_literals
 from warpsmith.source.kernels.kernel_definitions import Dialect

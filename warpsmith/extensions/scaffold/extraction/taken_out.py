@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from warpsmith.extensions.scaffold.extraction.framework_types import framework_lines
-from warpsmith.source.declarations.file_declarations import (
+from warpsmith.extensions.scaffold.reading.file_declarations import (
     Declaration,
     declarations,
     without_template,

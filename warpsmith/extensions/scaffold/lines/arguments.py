@@ -18,11 +18,11 @@ from warpsmith.extensions.scaffold.guesses import (
 from warpsmith.extensions.scaffold.indices.index_space import IndexSpace
 from warpsmith.extensions.scaffold.lines.element_uses import cast_types, is_under_root
 from warpsmith.extensions.scaffold.lines.structs import StructWriter
+from warpsmith.extensions.scaffold.reading.pointer_usage import pointer_usage
 from warpsmith.extensions.scaffold.yaml_text import TODO
 from warpsmith.source.declarations.argument_lists import KernelArgument
 from warpsmith.source.declarations.type_words import element_type
 from warpsmith.source.kernels.kernel_definitions import KernelDefinition
-from warpsmith.source.kernels.pointer_usage import pointer_usage
 from warpsmith.source.lexing.tokens import blank
 
 SAMPLER = "const sampler_t s = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST"

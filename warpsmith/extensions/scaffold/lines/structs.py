@@ -8,15 +8,15 @@ from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.extensions.scaffold.argument_line import ZEROS, ArgumentLine, Fields
 from warpsmith.extensions.scaffold.guesses import extent, scalar_value
-from warpsmith.extensions.scaffold.yaml_text import TODO
-from warpsmith.source.declarations.argument_lists import KernelArgument
-from warpsmith.source.declarations.struct_declarations import (
+from warpsmith.extensions.scaffold.reading.struct_declarations import (
     Member,
     Struct,
     StructIndex,
     extent_of,
     spelt,
 )
+from warpsmith.extensions.scaffold.yaml_text import TODO
+from warpsmith.source.declarations.argument_lists import KernelArgument
 from warpsmith.source.declarations.type_words import element_type
 
 _DEEPEST = 6

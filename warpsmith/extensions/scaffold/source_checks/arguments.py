@@ -7,11 +7,11 @@ from warpsmith.domain.arguments.argument import Argument, Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.job import Job
 from warpsmith.extensions.scaffold.lines.arguments import SAMPLER
+from warpsmith.extensions.scaffold.reading.pointer_usage import Usage, pointer_usage
 from warpsmith.job_files.finding import Finding
 from warpsmith.source.declarations.argument_lists import KernelArgument
 from warpsmith.source.declarations.type_words import element_type
 from warpsmith.source.kernels.kernel_definitions import KernelDefinition
-from warpsmith.source.kernels.pointer_usage import Usage, pointer_usage
 
 _FIELD = "kernel.arguments"
 

@@ -11,15 +11,15 @@ from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.jobs.job import Job
 from warpsmith.extensions.scaffold.guesses import bind
+from warpsmith.extensions.scaffold.reading.pointer_usage import pointer_usage
+from warpsmith.extensions.scaffold.reading.switched_off import switched_off
 from warpsmith.extensions.scaffold.source_checks.arguments import argument_findings
 from warpsmith.extensions.scaffold.source_checks.each_launch import of_each_launch
 from warpsmith.extensions.scaffold.source_checks.symbols import symbol_findings
 from warpsmith.job_files.finding import Finding
 from warpsmith.source.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
-from warpsmith.source.kernels.pointer_usage import pointer_usage
 from warpsmith.source.lexing.conditionals import given_macros
 from warpsmith.source.lexing.tokens import Tokens, tokenise
-from warpsmith.source.macros.switched_off import switched_off
 
 _DEFINE = re.compile(r"-D\s*(\w+)(?:=(.*))?")
 _MAX_SHOWN = 12

@@ -10,8 +10,8 @@ from warpsmith.extensions.rules.analysis.operations import both_ways, element_of
 from warpsmith.extensions.rules.analysis.threads.block_places import is_warp_size, is_warps, resolved
 from warpsmith.extensions.rules.analysis.threads.warp_width import WARP
 from warpsmith.extensions.rules.analysis.values.constant_values import constant_value
+from warpsmith.extensions.rules.preparation.reference_parameters import parameters_of
 from warpsmith.source.declarations.named_constants import find_constants, integer_value
-from warpsmith.source.tree.reference_parameters import parameters_of
 from warpsmith.source.tree.syntax_tree import Variable, ancestors, contains, find, strip
 
 LARGEST = 1024
