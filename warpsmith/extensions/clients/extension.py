@@ -4,11 +4,7 @@ from warpsmith.registry import Extension, Kind
 
 EXTENSION = Extension(
     {
-        Kind.COMMANDS: {
-            "service": "warpsmith.extensions.clients.commands.registration:add",
-        },
-        Kind.HTTP: {
-            "mcp": "warpsmith.extensions.clients.mcp.agent_door:AgentDoor",
-        },
+        Kind.COMMANDS: {"service": "warpsmith.extensions.clients.commands.registration:add"},
+        Kind.HTTP: {"mcp": "warpsmith.extensions.clients.mcp.agent_door:AgentDoor"},
     }
 )

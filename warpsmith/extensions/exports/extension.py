@@ -17,8 +17,6 @@ EXTENSION = Extension(
             "sglang-config": "warpsmith.extensions.exports.formats:sglang_config",
             "hf-config": "warpsmith.extensions.exports.formats:hf_config",
         },
-        Kind.COMMANDS: {
-            "export": "warpsmith.extensions.exports.commands.registration:add",
-        },
+        Kind.COMMANDS: {"export": "warpsmith.extensions.exports.commands.registration:add"},
     }
 )

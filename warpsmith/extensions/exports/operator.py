@@ -180,10 +180,8 @@ def _multiple(extent: Expression, name: str) -> int:
 def _require_simple(lookup: Lookup, kernel: Kernel, architecture: str) -> None:
     plain = (Role.INPUT, Role.OUTPUT, Role.INOUT, Role.SCALAR)
     odd = sorted({a.role.value for a in kernel.declared if a.role not in plain})
-    several = any(a.values for a in kernel.arguments)
-    scalars = [a for a in kernel.arguments if a.role is Role.SCALAR and a.value is not None]
-    fractions = [a.name for a in scalars if a.value is not None and a.value.names and a.dtype.is_float]
-    narrow = [a.name for a in scalars if a.dtype.is_float and a.dtype.size_bytes < 4]
+    fractions, narrow = _odd_floats(kernel)
+    launches = [kernel.launch, *(s.launch for server in lookup.servers for s in launches_of(server.entry))]
     lacking = {
         f"the scalar {', '.join(narrow)} of less than 32 bits": bool(narrow),
         f"a kernel for {kernel.backend.value}": not kernel.backend.language.has_cuda_words,
@@ -191,10 +189,9 @@ def _require_simple(lookup: Lookup, kernel: Kernel, architecture: str) -> None:
         "a sequence of launches": bool(kernel.launches),
         "scratch memory": any(s.entry.scratch_arguments or s.entry.launches[1:] for s in lookup.servers),
         f"arguments with the role {' or '.join(odd)}": bool(odd),
-        "vectors by value": several,
+        "vectors by value": any(a.values for a in kernel.arguments),
         f"the fraction {', '.join(fractions)}, which follows from dimensions": bool(fractions),
-        "clusters or cooperative launches": kernel.launch.joins_blocks
-        or any(s.launch.joins_blocks for server in lookup.servers for s in launches_of(server.entry)),
+        "clusters or cooperative launches": any(launch.joins_blocks for launch in launches),
     }
     found = [what for what, holds in lacking.items() if holds]
     if found:
@@ -202,6 +199,16 @@ def _require_simple(lookup: Lookup, kernel: Kernel, architecture: str) -> None:
             "--as",
             f"this format cannot hold {' and '.join(found)}; use c, or dispatch.py of the result folder",
         )
+
+
+def _is_float_scalar(argument: Argument) -> bool:
+    return argument.role is Role.SCALAR and argument.dtype.is_float
+
+
+def _odd_floats(kernel: Kernel) -> tuple[list[str], list[str]]:
+    """Floating-point scalars that follow from dimensions, and those of less than 32 bits."""
+    floats = [a for a in kernel.arguments if a.value is not None and _is_float_scalar(a)]
+    return [a.name for a in floats if _follows(a)], [a.name for a in floats if a.dtype.size_bytes < 4]
 
 
 def free_name(text: str) -> str:

@@ -204,28 +204,34 @@ def _wrapper(operator: Operator) -> str:
     """The function that a program calls: it makes what is only written, unless it is given."""
     name, outs = operator.name, operator.outputs
     first = [b.name for b in operator.buffers if b not in outs] + list(operator.explicit.values())
-    readable = all(operator.places[d].buffer in first for d in operator.dimensions if d in operator.places)
-    shown = [o.name for o in outs]
-    keywords = [f"{o}=None" if readable and first else o for o in shown] + defaults(operator)
-    call = (
-        [b.name for b in operator.buffers]
-        + list(operator.explicit.values())
-        + [f"{s.name}={s.name}" for s in operator.scalars]
-    )
-    lines = [f"def {name}({', '.join([*first, *(['*'] if keywords and first else []), *keywords])}):"]
+    makes = bool(first) and {place.buffer for place in operator.places.values()} <= set(first)
+    keywords = [f"{o.name}=None" if makes else o.name for o in outs] + defaults(operator)
+    star = ["*"] if keywords and first else []
+    lines = [f"def {name}({', '.join([*first, *star, *keywords])}):"]
     lines.append(
         f'    """`{operator.lookup.job.name}`; outputs that are not given are made, and all are returned."""'
     )
-    if readable and first and outs:
-        known = [line for line in _dimension_lines(operator) if line.startswith("dim_")]
-        lines.append(f"    if {' or '.join(f'{o} is None' for o in shown)}:")
-        lines += [f"        {line}" for line in known]
-        source = next(b for b in operator.buffers if b not in outs).name
-        for out in outs:
-            extents = ", ".join(_extents(operator, out, first))
-            made = f"({extents},), dtype=torch.{out.dtype.value}, device={source}.device"
-            lines += [f"    if {out.name} is None:", f"        {out.name} = torch.empty({made})"]
+    if makes and outs:
+        lines += _made_outputs(operator, first)
+    call = [*(b.name for b in operator.buffers), *operator.explicit.values()]
+    call += [f"{s.name}={s.name}" for s in operator.scalars]
     lines.append(f"    torch.ops.{NAMESPACE}.{name}({', '.join(call)})")
     mutated = [b.name for b in operator.buffers if b.role is not Role.INPUT]
     lines.append(f"    return {', '.join(mutated)}")
     return "\n".join(lines)
+
+
+def _made_outputs(operator: Operator, first: list[str]) -> Iterator[str]:
+    """Lines that make the outputs that are not given.
+
+    Args:
+        first: names of the parameters that are always given.
+    """
+    yield f"    if {' or '.join(f'{o.name} is None' for o in operator.outputs)}:"
+    yield from (f"        {line}" for line in _dimension_lines(operator) if line.startswith("dim_"))
+    source = next(b for b in operator.buffers if b not in operator.outputs).name
+    for out in operator.outputs:
+        extents = ", ".join(_extents(operator, out, first))
+        made = f"({extents},), dtype=torch.{out.dtype.value}, device={source}.device"
+        yield f"    if {out.name} is None:"
+        yield f"        {out.name} = torch.empty({made})"

@@ -59,7 +59,8 @@ def _rows(rows: Sequence[str], reply: FillReply, arguments: dict[str, Any], said
             continue
         item = _ITEM.match(row)
         held = _item(rows, at - 1) if item is not None else []
-        if item is not None and held and (name := _name("\n".join(held))) in arguments:
+        name = _name("\n".join(held))
+        if item is not None and name in arguments:
             at += len(held) - 1
             yield f"{item['start']}{yaml_flow(arguments.pop(name))}  # {said}"
         elif key is not None:

@@ -105,20 +105,20 @@ def _template_argument(
     around: BindingHints,
 ) -> str:
     """A likely argument; empty if there is none."""
-    if parameter.kind == "template":
-        return ""
-    if parameter.kind == "value":
-        return _value_argument(parameter, kernel, around)
+    if parameter.kind in ("template", "value"):
+        return _value_argument(parameter, kernel, around) if parameter.kind == "value" else ""
     uses = [a for a in arguments if a.base == parameter.name]
-    if not uses or (_STRUCT_TYPE.search(parameter.name) and not any(a.is_pointer for a in uses)):
+    pointed = any(a.is_pointer for a in uses)
+    if not uses or (_STRUCT_TYPE.search(parameter.name) and not pointed):
         return ""
     if _INDEX_TYPE.search(parameter.name):
         return "int"
-    pointed = any(a.is_pointer for a in uses)
     of_quantising = _QUANTISED.search(kernel.name) and _RESULT_TYPE.search(parameter.name)
-    if pointed and (of_quantising or _QUANTISED.search(parameter.name)):
+    if not pointed:
+        return "float"
+    if of_quantising or _QUANTISED.search(parameter.name):
         return around.quantised
-    return around.element if pointed and not _WIDE_TYPE.search(parameter.name) else "float"
+    return "float" if _WIDE_TYPE.search(parameter.name) else around.element
 
 
 def _value_argument(parameter: TemplateParameter, kernel: KernelDefinition, around: BindingHints) -> str:

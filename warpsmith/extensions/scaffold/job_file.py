@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -13,12 +14,7 @@ from warpsmith.extensions.scaffold.indices.index_space import IndexSpace, Source
 from warpsmith.extensions.scaffold.known import KnownJob, nothing_known
 from warpsmith.extensions.scaffold.launches.host_launch import HostLaunch, host_launches, launched
 from warpsmith.extensions.scaffold.lines.arguments import Sizes, argument_line, dimensions_of
-from warpsmith.extensions.scaffold.lines.launch import (
-    fixed_block,
-    launch_lines,
-    most_threads,
-    usual_block,
-)
+from warpsmith.extensions.scaffold.lines.launch import fixed_block, launch_lines, most_threads, usual_block
 from warpsmith.extensions.scaffold.lines.reference import reference_lines
 from warpsmith.extensions.scaffold.lines.structs import StructWriter
 from warpsmith.extensions.scaffold.lines.symbols import function_bodies, symbol_lines
@@ -26,11 +22,7 @@ from warpsmith.extensions.scaffold.placeholder_sizes import above_zero, fitting
 from warpsmith.extensions.scaffold.reading.struct_declarations import StructIndex, index_structs
 from warpsmith.extensions.scaffold.stand_ins import stand_ins
 from warpsmith.extensions.scaffold.yaml_text import TODO, yaml_flow, yaml_word
-from warpsmith.source.declarations.named_constants import (
-    FoundConstant,
-    find_constants,
-    integer_value,
-)
+from warpsmith.source.declarations.named_constants import FoundConstant, find_constants, integer_value
 from warpsmith.source.declarations.type_names import enumerations
 from warpsmith.source.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.source.lexing.tokens import blank
@@ -88,20 +80,15 @@ def job_scaffold(
     kernels = find_kernels(source_text, dialect, given.defines, given.headers)
     kernel, twins = choose_kernel(kernels, path_text, entry)
     if entry is None or "<" not in entry:
-        # A parameter pack is empty unless the entry fills it.
-        kept = tuple(a for a in kernel.arguments if not a.type_text.endswith("..."))
-        kernel = replace(kernel, arguments=kept)
-    enumerators = {k: v for text in (*given.headers, source_text) for k, v in enumerations(text).items()}
-    index = index_structs((*given.headers, source_text), given.defines)
+        kernel = _without_packs(kernel)
+    texts = (*given.headers, source_text)
+    enumerators = dict(ChainMap(*map(enumerations, reversed(texts))))
+    index = index_structs(texts, given.defines)
     bindings = bind(kernel, entry, _surroundings(index, enumerators, source_text, given))
     functions = _functions(kernel, bindings, given)
     known = given.known(kernel)
     constants = (*_given_constants(given.defines), *find_constants(source_text))
     space = _space(kernel, source_text, dialect, bindings, constants, given)
-    if given.host_texts:
-        numbers = {c.name: c.value for c in constants if not c.is_local}
-        texts = tuple(given.host_texts.items())
-        space = launched(space, _launches(texts, kernel, dialect, tuple(numbers.items())), kernel)
     dimensions = known.dimensions() or dimensions_of(kernel, space)
     extent = next(iter(dimensions.values()))[0]
     known_sizes = Sizes(dimensions, space)
@@ -111,10 +98,9 @@ def job_scaffold(
         known.informed(argument_line(n, a, kernel, bindings, known_sizes, structs), a.name)
         for n, a in enumerate(kernel.arguments)
     ]
+    described = [with_numbers(a.fields) for a in arguments]
     if not known.workloads:
-        shapes = [str(e) for a in arguments for e in a.fields.get("shape", ())]
-        buffers = [with_numbers(a.fields) for a in arguments]
-        dimensions = above_zero(fitting(dimensions, buffers), [*grid, *shapes])
+        dimensions = _sized(dimensions, described, grid)
     found = _symbols(kernel, (source_text, *given.headers), constants)
     symbols = [known.informed(s, s.fields.get("name", "")) for s in found]
     above = given.first_line - 1
@@ -133,21 +119,36 @@ def job_scaffold(
         *launch_lines(kernel, dialect, space, grid, known),
         "workloads:",
         *_workloads(dimensions, known),
-        *reference_lines(
-            kernel,
-            [with_numbers(a.fields) for a in arguments],
-            [with_numbers(fields) for fields in _behind(arguments, symbols)],
-        ),
+        *reference_lines(kernel, described, list(map(with_numbers, _behind(arguments, symbols)))),
         "budget: {rounds: 2, trials: 200, seconds: 300}",
         *(f"# {remark}" for remark in known.remarks),
-        *(
-            known.space()
-            if known.parameters
-            else _parameters(_undefined(kernel, source_text, given), dialect)
-        ),
-        *([] if known.parameters else _tunables(kernel, constants, bindings)),
     ]
+    if known.parameters:
+        lines += known.space()
+    else:
+        lines += _parameters(_undefined(kernel, source_text, given), dialect)
+        lines += _tunables(kernel, constants, bindings)
     return "\n".join(lines) + "\n"
+
+
+def _sized(
+    dimensions: Mapping[str, tuple[str, int]], buffers: Sequence[Fields], grid: Sequence[str]
+) -> dict[str, tuple[str, int]]:
+    """The dimensions with sizes for which the buffers fit into a device and no extent is below 1."""
+    shapes = [str(e) for fields in buffers for e in fields.get("shape", ())]
+    return above_zero(fitting(dimensions, buffers), [*grid, *shapes])
+
+
+def _without_packs(kernel: KernelDefinition) -> KernelDefinition:
+    """The kernel without its parameter packs, which are empty unless an entry fills them."""
+    kept = tuple(a for a in kernel.arguments if not a.type_text.endswith("..."))
+    return replace(kernel, arguments=kept)
+
+
+def _behind(arguments: Iterable[ArgumentLine], symbols: Iterable[ArgumentLine]) -> Iterator[Fields]:
+    """Fields of the memory that is no argument."""
+    yield from (fields for a in arguments for fields in a.buffers)
+    yield from (s.fields for s in symbols if s.fields)
 
 
 @lru_cache(maxsize=4)
@@ -166,17 +167,22 @@ def _space(
     text: str,
     dialect: Dialect,
     bindings: Bindings,
-    constants: Iterable[FoundConstant],
+    constants: Sequence[FoundConstant],
     given: Given,
 ) -> IndexSpace:
-    """Index space that the kernel's text shows, with at least a block."""
+    """Index space that the kernel's text and host code that launches it show, with at least a block."""
     fixed = {name: int(value) for name, value in bindings.values.items() if value.isdecimal()}
     numbers = {c.name: c.value for c in constants} | fixed
     threads = 0 if dialect is Dialect.OPENCL else most_threads(kernel, numbers)
     block = fixed_block(kernel, dialect, numbers)
     around = SourceContext(block, threads, fixed, given.defines, given.headers)
     space = index_space(text, dialect.backend, kernel.name, around)
-    return space if space.block else replace(space, block=usual_block(kernel, dialect, numbers))
+    if not space.block:
+        space = replace(space, block=usual_block(kernel, dialect, numbers))
+    if not given.host_texts:
+        return space
+    shared = tuple((c.name, c.value) for c in constants if not c.is_local)
+    return launched(space, _launches(tuple(given.host_texts.items()), kernel, dialect, shared), kernel)
 
 
 def _surroundings(index: StructIndex, known: Mapping[str, str], source: str, given: Given) -> BindingHints:
@@ -229,15 +235,15 @@ def _workloads(dimensions: Mapping[str, tuple[str, int]], known: KnownJob) -> It
 def _undefined(kernel: KernelDefinition, text: str, given: Given) -> list[str]:
     """Macros that the kernel uses, directly or through other macros, and that nothing here defines."""
     texts = [blank(t) for t in (text, *given.headers)]
+    whole = "\n".join(texts)
     bodies = {m.group(1): m.group(2) for t in texts for m in _MACRO.finditer(t)}
     known = bodies.keys() | given.defines.keys()
-    known |= {w for t in texts for d in _DECLARED.findall(t) for w in re.findall(r"\w+", d)}
+    known |= {w for t in texts for w in re.findall(r"\w+", " ".join(_DECLARED.findall(t)))}
     known |= {a.name for a in kernel.arguments} | {p.name for p in kernel.template}
+    known |= set(re.findall(r"\b(\w+)\s*\(", kernel.body))
     used = _expanded(re.sub(r"^\s*#.*$", "", blank(kernel.body), flags=re.M), bodies)
-    called = set(re.findall(r"\b(\w+)\s*\(", kernel.body))
     likely = (w for w in used if _LIKE_MACRO.fullmatch(w) and not _OF_LANGUAGE.match(w))
-    whole = "\n".join(texts)
-    return [w for w in likely if w not in known and w not in called and not _declares(whole, w)][:_MAX_SHOWN]
+    return [w for w in likely if w not in known and not _declares(whole, w)][:_MAX_SHOWN]
 
 
 def _expanded(text: str, bodies: Mapping[str, str]) -> Iterable[str]:
@@ -291,10 +297,15 @@ def choose_kernel(
     if len(chosen) != 1:
         raise InvalidInput("entry", f"{entry}: {len(chosen)} such kernels in {path_text}; it has {listed}")
     found = sorted((k for k in kernels if k.qualified_name == chosen[0]), key=lambda k: not k.is_taken)
+    kernel = _specialised(found, entry)
+    return kernel, [k.line for k in found if k is not kernel]
+
+
+def _specialised(found: list[KernelDefinition], entry: str | None) -> KernelDefinition:
+    """The definition of a name that fits an entry's template arguments best."""
     given = re.search(r"<(.*)>", entry or "")
     special = [k for k in found if given and _tight(k.specialisation) == _tight(given.group(1))]
-    kernel = (special or [k for k in found if not k.specialisation] or found)[0]
-    return kernel, [k.line for k in found if k is not kernel]
+    return (special or [k for k in found if not k.specialisation] or found)[0]
 
 
 def _named(names: list[str], entry: str) -> list[str]:
@@ -323,12 +334,6 @@ def _entry(
     elif listed or kernel.template:
         name += f"<{listed}>"
     yield f"  entry: {yaml_word(name)}"
-
-
-def _behind(arguments: Iterable[ArgumentLine], symbols: Iterable[ArgumentLine]) -> Iterator[Fields]:
-    """Fields of the memory that is no argument."""
-    yield from (fields for a in arguments for fields in a.buffers)
-    yield from (s.fields for s in symbols if s.fields)
 
 
 def _symbols(

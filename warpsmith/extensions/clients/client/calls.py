@@ -187,10 +187,7 @@ class ClientMethods:
 
     @Call
     def registry(
-        self,
-        kernels: Sequence[Kernel | str] = (),
-        device_class: str = "",
-        workloads: Sequence[str] = (),
+        self, kernels: Sequence[Kernel | str] = (), device_class: str = "", workloads: Sequence[str] = ()
     ) -> Request[RegistryList]:
         """Winners that serve the shapes of kernels, as verified last: for all shapes of a model at once.
 

@@ -8,10 +8,7 @@ from warpsmith.cli.output import echo
 from warpsmith.domain.device import Backend
 from warpsmith.errors import Unavailable
 
-JOBS = {
-    Backend.CUDA: Path("softmax", "cuda.yaml"),
-    Backend.OPENCL: Path("gemm", "opencl.yaml"),
-}
+JOBS = {Backend.CUDA: Path("softmax", "cuda.yaml"), Backend.OPENCL: Path("gemm", "opencl.yaml")}
 """Example by back end, the preferred one first."""
 
 

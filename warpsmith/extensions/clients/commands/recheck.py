@@ -3,11 +3,7 @@
 from warpsmith.cli.output import echo
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.clients.commands.recheck_changes import (
-    changes,
-    environment_lines,
-    recheck_job,
-)
+from warpsmith.extensions.clients.commands.recheck_changes import changes, environment_lines, recheck_job
 from warpsmith.extensions.clients.commands.service_commands import connect
 from warpsmith.extensions.clients.commands.terminal_views import follow
 

@@ -11,12 +11,7 @@ import numpy as np
 from warpsmith.domain.arguments.argument import Argument, Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.clients.python.example_arguments import (
-    Example,
-    draw_of,
-    dtype_name,
-    is_example,
-)
+from warpsmith.extensions.clients.python.example_arguments import Example, draw_of, dtype_name, is_example
 from warpsmith.extensions.clients.python.extents import scalar_value, shape_of
 from warpsmith.extensions.clients.python.job_parts import Fields, plain
 from warpsmith.extensions.scaffold.guesses import dimension_name, extent
@@ -119,16 +114,20 @@ class ArgumentWriter:
             fields["dtype"] = self._dtype(name, a, None if example is None else example.dtype).value
         if example is None:
             return fields
-        extents = example.shape or (1,)
+        self._take_shape(fields, a, example)
+        if fields["role"] in (Role.INPUT, Role.INOUT, Role.SYMBOL) and not fields.keys() & {"draw", "value"}:
+            fields["draw"] = draw_of(example, self.dimensions)
+        return fields
+
+    def _take_shape(self, fields: Fields, a: KernelArgument, example: Example) -> None:
+        """Take the shape, and the channels of an image, from an example where they are left out."""
+        name, extents = fields["name"], example.shape or (1,)
         if a.is_image and "image" not in fields:
             fields["image"] = {"channels": self._channels(name, extents)}
         if "shape" not in fields and a.is_image:
             fields["shape"] = [*shape_of(name, extents[:-1], self.dimensions), str(extents[-1])]
         elif "shape" not in fields:
             fields["shape"] = shape_of(name, extents, self.dimensions, a.lanes)
-        if fields["role"] in (Role.INPUT, Role.INOUT, Role.SYMBOL) and not fields.keys() & {"draw", "value"}:
-            fields["draw"] = draw_of(example, self.dimensions)
-        return fields
 
     def _channels(self, name: str, extents: Sequence[int]) -> str:
         found = _CHANNELS.get(extents[-1])

@@ -16,11 +16,7 @@ from warpsmith.domain.jobs.job import Budget, Job, Reference
 from warpsmith.domain.kernels.launch import Launch
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.clients.python.argument_fields import ArgumentWriter, by_name, sizes_of
-from warpsmith.extensions.clients.python.callable_source import (
-    Names,
-    reference_fields,
-    text_fields,
-)
+from warpsmith.extensions.clients.python.callable_source import Names, reference_fields, text_fields
 from warpsmith.extensions.clients.python.job_parts import (
     Constraints,
     Extents,
@@ -36,12 +32,7 @@ from warpsmith.extensions.clients.python.job_parts import (
     tolerance_fields,
     workload_fields,
 )
-from warpsmith.extensions.clients.python.kernel_given import (
-    GivenKernel,
-    job_file,
-    source_given,
-    whole_job,
-)
+from warpsmith.extensions.clients.python.kernel_given import GivenKernel, job_file, source_given, whole_job
 from warpsmith.extensions.scaffold.job_file import choose_kernel
 from warpsmith.job_checks.all_findings import source_findings
 from warpsmith.job_files.jobfile import InvalidJob, JobFile, parse_job

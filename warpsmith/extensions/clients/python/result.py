@@ -12,11 +12,7 @@ from warpsmith.domain.state import JobState
 from warpsmith.domain.templates.outcome import Comparison
 from warpsmith.extensions.clients.python.trial_records import Record, frame, trial_records
 from warpsmith.extensions.clients.python.tuned_kernel import TunedKernel, tuned_kernel
-from warpsmith.extensions.clients.python.workload_results import (
-    WorkloadResult,
-    html_table,
-    workload_results,
-)
+from warpsmith.extensions.clients.python.workload_results import WorkloadResult, html_table, workload_results
 from warpsmith.http_models import JobResult, TrialView
 from warpsmith.report.bundle import read_result, read_trials, report_html, write_bundle
 from warpsmith.report.tables import comparison_table, has_gain, reason_lines

@@ -41,8 +41,7 @@ def prove(
     export_: Annotated[Path, typer.Option("--export", help="Folder that `export` wrote.")],
     pairs: Annotated[int, typer.Option(help="Runs without and with it, at least 5.")] = 8,
     metric: Annotated[
-        str,
-        typer.Option(help="Expression with one group: a number in the output, instead of its seconds."),
+        str, typer.Option(help="Expression with one group: a number in the output, instead of its seconds.")
     ] = "",
     more_is_better: Annotated[bool, typer.Option("--more-is-better", help="Of that number.")] = False,
     outputs: Annotated[

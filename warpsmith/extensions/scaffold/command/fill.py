@@ -12,12 +12,7 @@ from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.jobs.job import Job, KernelReference, Workload
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.scaffold.command.host_files import host_texts
-from warpsmith.extensions.scaffold.command.init import (
-    InitOptions,
-    found_source,
-    job_of_text,
-    scaffold_job,
-)
+from warpsmith.extensions.scaffold.command.init import InitOptions, found_source, job_of_text, scaffold_job
 from warpsmith.extensions.scaffold.command.init_trials import tried_scaffold
 from warpsmith.extensions.scaffold.extraction.taken_out import File, Pool, taken_out
 from warpsmith.extensions.scaffold.filled import filled, open_lines

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,10 @@ from warpsmith.domain.device import Backend, written_backends
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.scaffold.command.files import write_text
 from warpsmith.system.shell_words import shell_path
+
+if TYPE_CHECKING:
+    from warpsmith.extensions.scaffold.command.fill_ways import FillWays
+    from warpsmith.extensions.scaffold.ports import Opened
 
 
 def _backend(name: str) -> Backend:
@@ -80,58 +84,77 @@ def init(
 
     At a terminal it asks for sizes, numbers and the launch; Enter takes the guess, Ctrl-D leaves the rest.
     """
-    from warpsmith.device_checks.compile_check import JobCompiler
     from warpsmith.extensions.scaffold.command.editor import editor
-    from warpsmith.extensions.scaffold.command.fill import Filler
-    from warpsmith.extensions.scaffold.command.fill_ways import FillWays, completed
+    from warpsmith.extensions.scaffold.command.fill_ways import FillWays
     from warpsmith.extensions.scaffold.command.init import InitOptions
-    from warpsmith.extensions.scaffold.command.init_trials import tried_scaffold
     from warpsmith.extensions.scaffold.command.kernel_list_view import show_kernels
-    from warpsmith.extensions.scaffold.command.questions import answered
     from warpsmith.extensions.scaffold.ports import opened, scaffold_for
     from warpsmith.settings import settings
 
+    folders = tuple(include_dirs or ())
+    wanted = InitOptions(entry, backend, tuple(defines or ()), folders, settings().permitted_includes())
     if any(path.is_dir() for path in sources):
-        if len(sources) > 1 or out or entry or edits:
-            raise InvalidInput("source", "a folder is listed alone, without --out, --entry and --edit")
-        shared = InitOptions(None, backend, tuple(defines or ()), tuple(include_dirs or ()))
-        shared = replace(shared, permitted=settings().permitted_includes())
-        show_kernels(sources[0], shared, settings(), as_json)
+        _require_alone(sources, out, entry, edits)
+        show_kernels(sources[0], replace(wanted, entry=None), settings(), as_json)
         return
     if as_json:
         raise InvalidInput("--json", "lists the kernels of a folder; give a folder")
     _refuse(sources)
     editing = editor() if edits else []
-    target = out or sources[-1].with_suffix(".yaml")
-    if target.exists():
-        raise InvalidInput("--out", f"{target} exists; name another file")
+    target = _free(out or sources[-1].with_suffix(".yaml"))
+    ways = FillWays(question, answer, asks_model)
     if (other := scaffold_for(sources, backend)) is not None:
-        _refuse_for_triton(sources, defines, include_dirs, bool(question or answer or asks_model))
+        _refuse_for_triton(sources, defines, include_dirs, ways.any)
         text = other.written(sources[0], target, entry)
         write_text(target, text, "--out")
         _end(target, text, (), editing)
         return
-    permitted = settings().permitted_includes()
-    wanted = InitOptions(entry, backend, tuple(defines or ()), tuple(include_dirs or ()), permitted)
     found = opened(sources, target, wanted)
-    ways = FillWays(question, answer, asks_model)
-    completed_text: str | None
-    with JobCompiler(settings()) as compiler:
-        if ways.any:
-            completed_text = completed(Filler(found.sources, target, found.wanted, compiler), ways)
-        else:
-            completed_text = tried_scaffold(found.sources, target, found.wanted, compiler)
-    if completed_text is None:
+    made = _made(found, target, ways)
+    if made is None:
         echo(f"wrote {question}; put the reply into a file and give it with --answer")
         return
-    text = completed_text
-    if asks and not edits and sys.stdin.isatty() and sys.stderr.isatty():
-        folders = [*(include_dirs or ()), *(path.resolve().parent for path in found.sources)]
-        text = answered(text, target, _ask, _say, folders)
-    write_text(target, text, "--out")
+    if asks and not edits:
+        made = _answered(made, target, [*folders, *(path.resolve().parent for path in found.sources)])
+    write_text(target, made, "--out")
     for path in found.written:
         echo(f"wrote {path}, the kernel's source")
-    _end(target, text, include_dirs or (), editing)
+    _end(target, made, folders, editing)
+
+
+def _require_alone(sources: Sequence[Path], *options: object) -> None:
+    if len(sources) > 1 or any(options):
+        raise InvalidInput("source", "a folder is listed alone, without --out, --entry and --edit")
+
+
+def _free(target: Path) -> Path:
+    """The job file to write; refused if it exists."""
+    if target.exists():
+        raise InvalidInput("--out", f"{target} exists; name another file")
+    return target
+
+
+def _answered(text: str, target: Path, folders: Sequence[Path]) -> str:
+    """The job file with what is answered at a terminal; unchanged without one."""
+    from warpsmith.extensions.scaffold.command.questions import answered
+
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return text
+    return answered(text, target, _ask, _say, folders)
+
+
+def _made(found: "Opened", target: Path, ways: "FillWays") -> str | None:
+    """The job file; None if a question was written instead."""
+    from warpsmith.device_checks.compile_check import JobCompiler
+    from warpsmith.extensions.scaffold.command.fill import Filler
+    from warpsmith.extensions.scaffold.command.fill_ways import completed
+    from warpsmith.extensions.scaffold.command.init_trials import tried_scaffold
+    from warpsmith.settings import settings
+
+    with JobCompiler(settings()) as compiler:
+        if ways.any:
+            return completed(Filler(found.sources, target, found.wanted, compiler), ways)
+        return tried_scaffold(found.sources, target, found.wanted, compiler)
 
 
 def _end(target: Path, text: str, include_dirs: Sequence[Path], editing: list[str]) -> None:

@@ -13,13 +13,7 @@ from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.extensions.scaffold.command import near_files
 from warpsmith.extensions.scaffold.command.init import InitOptions, found_source, scaffold, scaffold_job
 from warpsmith.extensions.scaffold.extraction.framework_types import number_header
-from warpsmith.extensions.scaffold.extraction.taken_out import (
-    File,
-    Pool,
-    Taken,
-    taken_out,
-    without_header,
-)
+from warpsmith.extensions.scaffold.extraction.taken_out import File, Pool, Taken, taken_out, without_header
 from warpsmith.extensions.scaffold.job_file import choose_kernel
 from warpsmith.extensions.scaffold.known import nothing_known
 from warpsmith.extensions.scaffold.reading.struct_declarations import index_structs
@@ -97,18 +91,16 @@ class _State:
             self.also.append(name)
             self.said.append(f"{name} is as {file.name} has it.")
             return True
+        is_local = self._is_local(name)
         near = near_files.number_type(self.own, name) if is_type else None
-        near = near or (None if self._is_local(name) else near_files.value_of(self.own, name))
+        near = near or (None if is_local else near_files.value_of(self.own, name))
         if near is not None and near[0] != name:
             self.defines[name] = near[0]
             self.said.append(f"{name}={near[0]} as {near[1]} has it.")
             return True
-        if self.dialect is not Dialect.OPENCL or not (is_type or (is_value and not self._is_local(name))):
+        if self.dialect is not Dialect.OPENCL or not (is_type or (is_value and not is_local)):
             return False
-        lanes = _VECTOR.fullmatch(name)
-        element = "int" if _WHOLE.fullmatch(name) else "float"
-        guess = _GUESSED_VALUE if is_value else f"{element}{lanes.group(1)}" if lanes else element
-        self.defines[name] = guess
+        self.defines[name] = guess = _GUESSED_VALUE if is_value else _guessed_type(name)
         self.said.append(f"{TODO}: the host program defines {name}; {guess} is a guess.")
         return True
 
@@ -137,6 +129,13 @@ class _State:
         else:
             self.dropped.append(header)
         return True
+
+
+def _guessed_type(name: str) -> str:
+    """A type of OpenCL for a name that the host program defines."""
+    lanes = _VECTOR.fullmatch(name)
+    element = "int" if _WHOLE.fullmatch(name) else "float"
+    return f"{element}{lanes.group(1)}" if lanes else element
 
 
 def taken_scaffold(
@@ -229,12 +228,13 @@ def _open_types(
     taken: Taken, dialect: Dialect, defines: Mapping[str, str], kernel: KernelDefinition
 ) -> tuple[list[str], list[str]]:
     """Names of types of the kernel's arguments that nothing so far declares."""
-    kernels = [k for k in find_kernels(taken.text, dialect, defines) if k.name == kernel.name]
+    found = find_kernels(taken.text, dialect, defines)
+    kernels = [k for k in found if k.name == kernel.name]
     own = {p.name for k in kernels for p in k.template}
-    bases = [a.base for k in kernels for a in k.arguments if a.dtype is None and a.base not in own]
-    members = index_structs((taken.text,), defines).members_of(a for k in kernels for a in k.arguments)
-    bases += [m.base for m in members if m.dtype is None]
-    names = [b.split()[-1].split("::")[-1] for b in bases if b and "<" not in b and b != "void"]
+    arguments = [a for k in kernels for a in k.arguments]
+    bases = [a.base for a in arguments if a.dtype is None and a.base not in own]
+    bases += [m.base for m in index_structs((taken.text,), defines).members_of(arguments) if m.dtype is None]
+    names = [b.split()[-1].split("::")[-1] for b in bases if b not in ("", "void") and "<" not in b]
     return names, names
 
 

@@ -8,17 +8,8 @@ from pathlib import Path
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.kernels.headers import path_problem
 from warpsmith.domain.templates.outcome import Rejected
-from warpsmith.extensions.scaffold.command.init import (
-    InitOptions,
-    scaffold,
-    scaffold_job,
-    with_switches,
-)
-from warpsmith.extensions.scaffold.command.init_extraction import (
-    Compile,
-    taken_scaffold,
-    with_near_values,
-)
+from warpsmith.extensions.scaffold.command.init import InitOptions, scaffold, scaffold_job, with_switches
+from warpsmith.extensions.scaffold.command.init_extraction import Compile, taken_scaffold, with_near_values
 from warpsmith.extensions.scaffold.extraction.framework_types import number_header
 from warpsmith.extensions.scaffold.guesses import ELEMENTS
 from warpsmith.job_files.kernel_sources import HEADER_ENDINGS

@@ -77,13 +77,7 @@ def _command(found: KernelList, wanted: InitOptions) -> str:
 
 def _data(found: KernelList) -> dict[str, object]:
     kernels = [
-        {
-            "file": str(k.file),
-            "line": k.line,
-            "kernel": k.kernel,
-            "language": k.language,
-            "lacks": k.lacks,
-        }
+        {"file": str(k.file), "line": k.line, "kernel": k.kernel, "language": k.language, "lacks": k.lacks}
         for k in found.kernels
     ]
     broken = [{"file": str(path), "reason": reason} for path, reason in found.broken]

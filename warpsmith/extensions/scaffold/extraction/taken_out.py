@@ -126,16 +126,23 @@ def taken_out(pool: Pool, entry: str, also: Iterable[str] = ()) -> Taken | None:
     text = "\n".join(items[at][1].written() for at in sorted(wanted))
     spaces = "".join(f"using namespace {s};\n" for s in _used_namespaces(pool, wanted))
     headers, missing = _headers(pool.files)
-    head = [*dict.fromkeys(p.strip() for f in pool.files for p in _PRAGMA.findall(f.text))]
-    if pool.dialect is not Dialect.OPENCL:
-        head += [f"#include <{name}>" for name in headers]
-        head += framework_lines(text, {name for at in wanted for name in _names(items[at][1])}, pool.dialect)
+    head = _head(pool, text, wanted, headers)
     left = sum(
         number == own and "(" in d.header and not d.is_macro
         for at, (number, d) in enumerate(items)
         if at not in wanted
     )
     return Taken("\n".join((*head, *((spaces,) if spaces else ()), text)) + "\n", left, tuple(missing))
+
+
+def _head(pool: Pool, text: str, wanted: Iterable[int], headers: Iterable[str]) -> list[str]:
+    """Pragmas, includes and lines for a framework's types, which go before the declarations."""
+    head = [*dict.fromkeys(p.strip() for f in pool.files for p in _PRAGMA.findall(f.text))]
+    if pool.dialect is not Dialect.OPENCL:
+        head += [f"#include <{name}>" for name in headers]
+        known = {name for at in wanted for name in _names(pool.items[at][1])}
+        head += framework_lines(text, known, pool.dialect)
+    return head
 
 
 def _reached(pool: Pool, begin: Iterable[int]) -> set[int]:
@@ -158,12 +165,7 @@ def _reached(pool: Pool, begin: Iterable[int]) -> set[int]:
 def _names(d: Declaration) -> Iterator[str]:
     """Names that a declaration makes known."""
     if d.is_macro:
-        found = re.match(r"#\s*define\s+(\w+)(.*)", d.header)
-        # The macro of an include guard would hide what it guards.
-        if found and not (
-            found.group(2).strip() == "" and f"!defined({found.group(1)})" in "".join(d.conditions)
-        ):
-            yield found.group(1)
+        yield from _macro_name(d)
         return
     bare = blank(d.text)
     behind = bare.rpartition("}")[2]
@@ -179,6 +181,13 @@ def _names(d: Declaration) -> Iterator[str]:
     words = dict.fromkeys(w for w in _WORD.findall(d.header) if w not in _NOT_NAMES)
     if kind is None or kind.group(1) != "typedef":
         yield from (word for word in words if d.declares(word))
+
+
+def _macro_name(d: Declaration) -> Iterator[str]:
+    """Name of a macro; none for that of an include guard, which would hide what it guards."""
+    found = re.match(r"#\s*define\s+(\w+)(.*)", d.header)
+    if found and (found.group(2).strip() or f"!defined({found.group(1)})" not in "".join(d.conditions)):
+        yield found.group(1)
 
 
 def _defines(d: Declaration, entry: str) -> bool:

@@ -1,7 +1,7 @@
 """Values of host expressions: arithmetic over variables as they are at a place, and its text in a job."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from warpsmith.domain.expressions import Expression
@@ -142,20 +142,31 @@ def _terms(a: Node, opened: bool, sign: int = 1) -> Iterator[tuple[int, Node]]:
 
 def _without(terms: list[tuple[int, Node]], b: Node) -> Node | None:
     """The sum without `b - 1`; None if it does not contain that."""
-    constant = sum(sign * int(t.text) for sign, t in terms if t.kind == "num")
-    others = [(sign, t) for sign, t in terms if t.kind != "num"]
+    constant, others = _parted(terms)
     less = (number_of(b) or 1) - 1
     if others and constant == less > 0:
         return _sum(others)
     added = [(n, t) for n, (sign, t) in enumerate(others) if sign > 0]
     same: list[int] = []
     if constant == -1:
-        key = stripped(b)
-        same = [n for n, t in added if (t.text, t.kind) == (b.text, b.kind)]
-        same = same or [n for n, t in added if stripped(t) == key]
+        same = _same_as(b, added)
     elif constant == 0 < less:
         same = [n for n, t in added if t.kind == "named" and number_of(t) == less]
     return _sum(others[: same[0]] + others[same[0] + 1 :]) if same and len(others) > 1 else None
+
+
+def _parted(terms: Iterable[tuple[int, Node]]) -> tuple[int, list[tuple[int, Node]]]:
+    """The sum of the terms that are numbers, and the other terms."""
+    listed = list(terms)
+    constant = sum(sign * int(t.text) for sign, t in listed if t.kind == "num")
+    return constant, [(sign, t) for sign, t in listed if t.kind != "num"]
+
+
+def _same_as(b: Node, added: list[tuple[int, Node]]) -> list[int]:
+    """Numbers of the terms that are a value by its name, else of those that are the same value."""
+    key = stripped(b)
+    same = [n for n, t in added if (t.text, t.kind) == (b.text, b.kind)]
+    return same or [n for n, t in added if stripped(t) == key]
 
 
 def _sum(terms: list[tuple[int, Node]]) -> Node | None:
@@ -177,9 +188,7 @@ def _ceiling_of_sum(quotient: Node, more: Node) -> Node | None:
         return None
     a, b = quotient.parts
     if more == ONE:
-        terms = list(_terms(a, opened=False))
-        constant = sum(sign * int(t.text) for sign, t in terms if t.kind == "num")
-        others = [t for t in terms if t[1].kind != "num"]
+        constant, others = _parted(_terms(a, opened=False))
         rest = _sum(others) if constant == -1 and others else None
         return None if rest is None else op("ceil_div", rest, b)
     if more.kind == "op" and more.text == "choice" and [p.text for p in more.parts[1:]] == ["1", "0"]:
@@ -242,17 +251,21 @@ def _text(a: Node, names: PassedNames) -> tuple[str, int] | None:
         return _text(a.parts[0], names)
     if a.kind != "op":
         return None
-    parts = [_text(p, names) for p in a.parts]
-    known = [p for p in parts if p is not None]
-    if len(known) < len(parts):
+    known = [part for p in a.parts if (part := _text(p, names)) is not None]
+    if len(known) < len(a.parts):
         return None
     text, level = _joined(a.text, known)
-    if level >= 0 and all(re.fullmatch(r"-?\d+", p[0]) for p in known):
-        try:
-            return str(Expression(text).integer({})), 3
-        except ExpressionError:
-            return None
-    return (text, level) if level >= 0 else None
+    return None if level < 0 else _folded(text, level, known)
+
+
+def _folded(text: str, level: int, parts: list[tuple[str, int]]) -> tuple[str, int] | None:
+    """An operation as it is, or as a number if its parts are numbers; None if that has no value."""
+    if not all(re.fullmatch(r"-?\d+", p[0]) for p in parts):
+        return text, level
+    try:
+        return str(Expression(text).integer({})), 3
+    except ExpressionError:
+        return None
 
 
 def _joined(sign: str, parts: list[tuple[str, int]]) -> tuple[str, int]:

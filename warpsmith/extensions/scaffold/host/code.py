@@ -104,18 +104,23 @@ def _read_function(code: HostCode, header: Header) -> None:
             floats.add(name)
         event = Event(header.body.start, True, type_words=tuple(words[:-1]))
         code.events.setdefault(name, []).append(event)
-    before = header.before
-    if before and before[0].text == "template":
-        for here, following in pairwise(before):
-            if here.kind == "name" and following.text in (",", ">", "="):
-                code.events.setdefault(here.text, []).append(Event(header.body.start, True))
+    for name in _template_names(header.before):
+        code.events.setdefault(name, []).append(Event(header.body.start, True))
     body = code.items[header.body.start + 1 : header.body.end]
     if len(body) > 2 and body[0].text == "return" and [t.text for t in body].count(";") == 1:
-        gives = "float" if is_float_type([t.text for t in before]) else "int"
+        gives = "float" if is_float_type([t.text for t in header.before]) else "int"
         made = Callable(tuple(names), tuple(body[1:-1]), gives, frozenset(floats))
     else:
         made = Callable(tuple(names), (), "int")
     code.callables.setdefault(header.name, []).append(made)
+
+
+def _template_names(before: Sequence[Token]) -> Iterator[str]:
+    """Names of template parameters, with which a function may begin."""
+    if before and before[0].text == "template":
+        for here, following in pairwise(before):
+            if here.kind == "name" and following.text in (",", ">", "="):
+                yield here.text
 
 
 def _closers(items: Sequence[Token]) -> dict[int, int]:
@@ -164,10 +169,8 @@ def _launching(items: Sequence[Token], name: str) -> dict[str, tuple[tuple[str, 
         if is_launch and len(token.rest) <= _LONGEST_LAUNCH and re.search(rf"\b{name}\b", token.rest):
             listed = match.group(2)
             names = None if listed is None else tuple(p.strip() for p in listed.split(","))
-            found[match.group(1)] = (
-                names,
-                [t for t in tokenise(match.group(3)).items if t.kind != "directive"],
-            )
+            body = [t for t in tokenise(match.group(3)).items if t.kind != "directive"]
+            found[match.group(1)] = (names, body)
     return found
 
 

@@ -231,26 +231,30 @@ class _Events:
 def _declarations(n: int, words: tuple[str, ...], part: Sequence[Token]) -> Iterator[Event]:
     """Events of a declarator: its declaration, and a value for each part of an array."""
     texts = [t.text for t in part]
-    is_reference = "&" in words and "const" not in words
     if len(texts) > 1 and texts[1] == "[":
         yield Event(n, True, type_words=words)
-        if "{" in texts:
-            brace = texts.index("{")
-            for i, entry in enumerate(split_list(part[brace + 1 : -1])):
-                yield Event(n, False, f"[{i}]", tuple(entry))
+        entries = split_list(part[texts.index("{") + 1 : -1]) if "{" in texts else ()
+        yield from (Event(n, False, f"[{i}]", tuple(entry)) for i, entry in enumerate(entries))
         return
+    value = _initial(words, part, texts)
+    if value is None:
+        yield Event(n, True, type_words=words)
+        return
+    is_reference = "&" in words and "const" not in words
+    yield Event(n, True, "", None if is_reference else value, "", words)
+
+
+def _initial(words: tuple[str, ...], part: Sequence[Token], texts: list[str]) -> tuple[Token, ...] | None:
+    """The value that a declarator gives, nothing without one; None if it is not understood."""
     kind = next((w for w in reversed(words) if w not in ("const", "constexpr", "static")), "")
     made = tuple(Token("name", w, part[0].start) for w in words if w == kind)[:1]
     if len(part) == 1:
-        value: tuple[Token, ...] = (*made, *_signs("(1)")) if kind == "dim3" else ()
-    elif texts[1] in ("(", "{"):
-        value = (*made, *part[1:])
-    elif texts[1] == "=" and len(texts) > 2:
-        value = (*made, *part[2:]) if texts[2] == "{" else tuple(part[2:])
-    else:
-        yield Event(n, True, type_words=words)
-        return
-    yield Event(n, True, "", None if is_reference else value, "", words)
+        return (*made, *_signs("(1)")) if kind == "dim3" else ()
+    if texts[1] in ("(", "{"):
+        return (*made, *part[1:])
+    if texts[1] == "=" and len(texts) > 2:
+        return (*made, *part[2:]) if texts[2] == "{" else tuple(part[2:])
+    return None
 
 
 def _signs(text: str) -> tuple[Token, ...]:

@@ -127,19 +127,21 @@ class HostValues:
         plain = name.lower().replace("_", "")
         if plain in _TO_WHOLE and len(values) == 1:
             return as_float(_TO_WHOLE[plain](values[0]))
-        known = [v for v in values if v is not None]
-        are_two = len(known) == len(values) == 2
         if plain in _EXTREMES and len(values) == 2:
-            return arithmetic.op(plain[-3:], *known) if are_two else None
+            return _of_two(plain[-3:], values)
+        code, found = self._callables(name, len(given), place)
+        if found and all(f.body for f in found):
+            return _only({self._result(f, values, place, code) for f in found})
+        sign = next((s for names, s in _OPERATIONS if names.fullmatch(plain)), "")
+        return _of_two(sign, values) if sign else None
+
+    def _callables(self, name: str, count: int, place: HostPlace) -> tuple[HostCode, list[Callable]]:
+        """Functions and macros of that many parameters in the nearest text that has some."""
         for code in (place.code, *self._codes):
-            found = [f for f in code.callables.get(name, ()) if len(f.parameters) == len(given)]
-            if found and all(f.body for f in found):
-                results = {self._result(f, values, place, code) for f in found}
-                return results.pop() if len(results) == 1 else None
+            found = [f for f in code.callables.get(name, ()) if len(f.parameters) == count]
             if found:
-                break
-        sign = next((s for names, s in _OPERATIONS if are_two and names.fullmatch(plain)), "")
-        return arithmetic.op(sign, *known) if sign else None
+                return code, found
+        return place.code, []
 
     def _result(
         self, made: Callable, values: Sequence[Node | None], place: HostPlace, code: HostCode
@@ -174,10 +176,10 @@ class HostValues:
             return None if macro == _UNKNOWN else macro
         declared, events = seen(name, place)
         changes = [e for e in events if touches(e.member, member)]
-        if declared is None and not changes:
-            return self._of_file(name, member, place)
         before = [e for e in changes if e.at < place.at]
         last = before[-1] if before else declared
+        if last is None and not changes:
+            return self._of_file(name, member, place)
         is_float = declared is not None and declared.is_float
         label = f"{place.code.name}:{name}{member}@{-1 if last is None else last.at}"
         loop = _changing_loop(place, changes, last)
@@ -186,12 +188,7 @@ class HostValues:
         value = None if last is None else self._set(last, before, declared, (name, member), place)
         if value is None:
             return symbol(label, is_float)
-        value = _converted(value, declared)
-        if value is None or value.kind == "quotient":
-            return value
-        if value.kind == "float":
-            return as_float(Node("named", label, value.parts))
-        return Node("named", label, (value,))
+        return _labelled(_converted(value, declared), label)
 
     def _set(
         self,
@@ -202,7 +199,7 @@ class HostValues:
         place: HostPlace,
     ) -> Node | None:
         """Value that the events before a place leave; None if it depends on the branch taken."""
-        results = set()
+        results: set[Node | None] = set()
         for e in (*reversed(before), *([] if declared is None else [declared])):
             if e is not declared or e.value is None or e.value:
                 results.add(self._after(e, path, place))
@@ -210,7 +207,7 @@ class HostValues:
                 break
             if len(results) > 1:
                 return None
-        return results.pop() if len(results) == 1 else None
+        return _only(results)
 
     def _after(self, event: Event, path: tuple[str, str], place: HostPlace) -> Node | None:
         """Value that an event gives a variable or a part of it."""
@@ -251,16 +248,21 @@ class HostValues:
             if not found:
                 continue
             first = found[0]
-            fixed = {"const", "constexpr"} & set(first.type_words) and len(found) == 1 and first.value
-            value = self.of(first.value or (), HostPlace(code, first.at, {}, place.depth)) if fixed else None
-            if value is not None and not member:
-                if value.kind == "num" and not first.is_float:
-                    return Node("named", f"{name}@file", (value,))
-                return as_float(value) if first.is_float else value
-            return symbol(f"{code.name}:{name}{member}@file", first.is_float)
+            value = None if member else self._fixed(found, HostPlace(code, first.at, {}, place.depth))
+            if value is None:
+                return symbol(f"{code.name}:{name}{member}@file", first.is_float)
+            if value.kind == "num" and not first.is_float:
+                return Node("named", f"{name}@file", (value,))
+            return as_float(value) if first.is_float else value
         if name in self._constants and not member:
             return Node("named", f"{name}@file", (Node("num", str(self._constants[name])),))
         return Node("sym", f"{place.code.name}:{name}{member}@-1")
+
+    def _fixed(self, events: Sequence[Event], place: HostPlace) -> Node | None:
+        """The value of a constant of a file; None for what may change."""
+        words = events[0].type_words
+        is_constant = ("const" in words or "constexpr" in words) and len(events) == 1
+        return self.of(events[0].value, place) if is_constant and events[0].value else None
 
 
 def _changing_loop(place: HostPlace, changes: Sequence[Event], last: Event | None) -> Region | None:
@@ -270,6 +272,26 @@ def _changing_loop(place: HostPlace, changes: Sequence[Event], last: Event | Non
         if r.kind == "loop" and not fixed and any(r.start <= e.at <= r.end for e in changes):
             return r
     return None
+
+
+def _of_two(sign: str, values: Sequence[Node | None]) -> Node | None:
+    """An operation on two values; None for another number of them, or if one is unknown."""
+    known = [v for v in values if v is not None]
+    return arithmetic.op(sign, *known) if len(known) == len(values) == 2 else None
+
+
+def _only(results: set[Node | None]) -> Node | None:
+    """The result if there is a single one; None if it depends on what is run."""
+    return results.pop() if len(results) == 1 else None
+
+
+def _labelled(value: Node | None, label: str) -> Node | None:
+    """A value with the name of the variable that holds it."""
+    if value is None or value.kind == "quotient":
+        return value
+    if value.kind == "float":
+        return as_float(Node("named", label, value.parts))
+    return Node("named", label, (value,))
 
 
 def _converted(value: Node, declared: Event | None) -> Node | None:

@@ -4,18 +4,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 
 from warpsmith.extensions.rules.analysis.kernel_facts import AXES, Facts
 from warpsmith.extensions.rules.analysis.operations import element_of
 from warpsmith.extensions.scaffold.indices.guards import Guard
 from warpsmith.extensions.scaffold.indices.largest import Largest, is_size
 from warpsmith.extensions.scaffold.indices.places import BufferUse
-from warpsmith.extensions.scaffold.indices.polynomials import (
-    Monomial,
-    Polynomial,
-    Unknown,
-    without,
-)
+from warpsmith.extensions.scaffold.indices.polynomials import Monomial, Polynomial, Unknown, without
 from warpsmith.extensions.scaffold.indices.values import VARYING, IndexValues
 from warpsmith.source.declarations.named_constants import integer_value
 from warpsmith.source.tree.syntax_tree import Variable, find, strip
@@ -56,6 +52,11 @@ class DerivedLaunch:
     axes: tuple[AxisExtent, ...]
     block: tuple[int, ...]
 
+    @property
+    def is_sure(self) -> bool:
+        """True if no extent is a guess."""
+        return all(e.is_sure for e in self.axes)
+
 
 def kinds_of(facts: Facts) -> dict[str, set[str]]:
     """Coordinates that the kernel reads (`gid`, `tid`, `bid`, ...), by axis."""
@@ -88,10 +89,7 @@ def block_of_places(found: Sequence[BufferUse], kinds: Mapping[str, set[str]], c
             step = terms.get((f"$bid.{axis}",), 0)
             if terms.get((f"$tid.{axis}",)) == 1 and 1 < step <= _MOST_THREADS:
                 blocks[n] = min(blocks.get(n, step), step)
-    threads = 1
-    for extent in blocks.values():
-        threads *= extent
-    return blocks if threads <= _MOST_THREADS else {}
+    return blocks if prod(blocks.values()) <= _MOST_THREADS else {}
 
 
 def block_of_tiles(values: IndexValues, count: int) -> dict[int, int]:
@@ -104,21 +102,12 @@ def block_of_tiles(values: IndexValues, count: int) -> dict[int, int]:
                 for axis, extent in _tile(index, size):
                     if axis < count and 1 < extent <= _MOST_THREADS:
                         found[axis] = min(found.get(axis, extent), extent)
-    threads = 1
-    for extent in found.values():
-        threads *= extent
-    return found if threads <= _MOST_THREADS else {}
+    return found if prod(found.values()) <= _MOST_THREADS else {}
 
 
 def _sizes(values: IndexValues, declarator: str) -> list[int | None]:
-    found: list[int | None] = []
-    for text in re.findall(r"\[([^\]]*)\]", declarator):
-        found.append(_number(text, values.numbers))
-    return found
-
-
-def _number(text: str, numbers: Mapping[str, int]) -> int | None:
-    return integer_value(re.sub(r"\s+", " ", text.strip()), numbers)
+    texts = re.findall(r"\[([^\]]*)\]", declarator)
+    return [integer_value(re.sub(r"\s+", " ", text.strip()), values.numbers) for text in texts]
 
 
 def _indices(values: IndexValues, name: str) -> Iterator[list[Polynomial | None]]:
@@ -139,13 +128,16 @@ def _indices(values: IndexValues, name: str) -> Iterator[list[Polynomial | None]
             yield found
 
 
+_THREADS: tuple[Monomial, ...] = tuple((f"$tid.{axis}",) for axis in AXES)
+
+
 def _tile(index: Polynomial | None, size: int | None) -> Iterator[tuple[int, int]]:
     """Axes, and the extent that an index of an array with this many elements shows."""
     if index is None or size is None:
         return
     terms = dict(index.terms)
-    strides = {n: terms[(f"$tid.{axis}",)] for n, axis in enumerate(AXES) if (f"$tid.{axis}",) in terms}
-    if len(strides) == 1 and set(terms) <= {(f"$tid.{a}",) for a in AXES} | {()}:
+    strides = {n: terms[name] for n, name in enumerate(_THREADS) if name in terms}
+    if len(strides) == 1 and set(terms) <= {*_THREADS, ()}:
         ((axis, stride),) = strides.items()
         offset = terms.get((), 0)
         if stride == 1 and offset == 0:
@@ -172,16 +164,17 @@ def extents(
         unused: whole-number arguments that the body does not name.
         names: all whole-number arguments.
     """
-    found: list[AxisExtent | None] = [_bounded(values, uses, n) for n in range(count)]
     strides = _strides(uses)
+    found: list[AxisExtent | None] = []
     for n in range(count):
-        if found[n] is None and n in strides:
-            size = strides[n]
-            words = f"{size.text()} is the stride of the next axis"
-            found[n] = AxisExtent(size, not _in_threads(values, uses, n, kinds), True, words)
+        own = _bounded(values, uses, n)
+        if own is None and n in strides:
+            words = f"{strides[n].text()} is the stride of the next axis"
+            own = AxisExtent(strides[n], not _in_threads(values, uses, n, kinds), True, words)
+        found.append(own)
     taken = {name for e in found if e for name in e.size.names}
-    taken |= {name for place, _ in uses for name in place.index.names}
-    taken |= {name for _, guards in uses for g in guards for name in g.large.names}
+    for place, guards in uses:
+        taken |= place.index.names.union(*(g.large.names for g in guards))
     for n in range(count):
         if found[n] is None:
             blocks = not _in_threads(values, uses, n, kinds)
@@ -262,20 +255,24 @@ def _bounded(values: IndexValues, uses: Sequence[tuple[BufferUse, list[Guard]]],
     return AxisExtent(size, blocks, sure, f"from `{words}`")
 
 
-def _bound(values: IndexValues, guard: Guard, n: int) -> tuple[Polynomial, bool] | None:
-    """The extent that one condition gives, and whether it counts blocks."""
-    if not is_size(guard.large):
-        return None
-    small = guard.small
+def _parted(values: IndexValues, small: Polynomial) -> tuple[Polynomial, Polynomial]:
+    """The varying part of a value, counted from the starts of its variables, and the rest."""
     for name in sorted(small.names):
         if name in values.starts:
             small = small.substituted(name, values.starts[name])
     offset = Polynomial(tuple(t for t in small.terms if not any(x[0] == VARYING for x in t[0])))
-    small = small - offset
-    axis, one = AXES[n], Polynomial.number(1)
+    return small - offset, offset
+
+
+def _bound(values: IndexValues, guard: Guard, n: int) -> tuple[Polynomial, bool] | None:
+    """The extent that one condition gives, and whether it counts blocks."""
+    if not is_size(guard.large):
+        return None
+    small, offset = _parted(values, guard.small)
+    axis = AXES[n]
     tid, bid = (f"$tid.{axis}",), (f"$bid.{axis}",)
     terms = dict(small.terms)
-    size = guard.large - offset + one
+    size = guard.large - offset + Polynomial.number(1)
     if len(terms) == 1 and terms.get(bid) == 1 and values.block[n] != 1:
         return size, True
     if values.block[n] == 1 and terms.get(bid) == 1 and set(terms) <= {tid, bid}:
@@ -288,15 +285,21 @@ def _bound(values: IndexValues, guard: Guard, n: int) -> tuple[Polynomial, bool]
     return values.rounded(size, step), False
 
 
+def _steps(index: Polynomial) -> dict[str, Monomial]:
+    """Factors of the names that vary alone in a term."""
+    steps: dict[str, Monomial] = {}
+    for m, _ in index.terms:
+        varying = [x for x in m if x[0] == VARYING]
+        if len(varying) == 1:
+            steps[varying[0]] = tuple(x for x in m if x[0] != VARYING)
+    return steps
+
+
 def _strides(uses: Sequence[tuple[BufferUse, list[Guard]]]) -> dict[int, Polynomial]:
     """Extents of axes that are the factor of the next coarser value of an index, by number of the axis."""
     found: dict[int, Polynomial] = {}
     for place, _ in uses:
-        steps: dict[str, Monomial] = {}
-        for m, _c in place.index.terms:
-            varying = [x for x in m if x[0] == VARYING]
-            if len(varying) == 1:
-                steps[varying[0]] = tuple(x for x in m if x[0] != VARYING)
+        steps = _steps(place.index)
         for n, axis in enumerate(AXES):
             own = steps.get(f"$bid.{axis}")
             if own is None:

@@ -37,7 +37,6 @@ class Guards:
 
     values: IndexValues
     _known: dict[int, tuple[tuple[int, Guard], ...]] = field(default_factory=dict)
-    _loops: dict[int, bool] = field(default_factory=dict)
 
     def at(self, node: Node) -> list[Guard]:
         """Bounds that hold at a node, the nearest first."""

@@ -136,29 +136,20 @@ class _SpaceDerivation:
 
     def found(self) -> IndexSpace:
         kinds = kinds_of(self._facts)
-        used = [n for n, axis in enumerate(AXES) if kinds[axis]]
-        count = max(used) + 1 if used else 1
-        count = max(count, len([b for b in self._around.block if b != 1]))
+        count = self._axes(kinds)
         shown, block_sure, words = self._block(count, kinds)
         block = (*shown, 1, 1)[:3]
         values = IndexValues(self._facts, block, self._numbers)
         uses, unclear = self._uses(values)
-        local = sorted({place.buffer for place, _ in uses if _is_of_block(place.index, block)})
+        local = min((place.buffer for place, _ in uses if _is_of_block(place.index, block)), default="")
         if words == _ANY_SIZE and local:
-            block_sure, words = False, f"a usual size; {local[0]} is indexed by the place in the block"
-        named = {self._facts.source.of(n) for n in find(self._facts.source.body, "identifier")}
-        scalars = [v.name for v in self._parameters if is_whole(v)]
-        unused = [s for s in scalars if s not in named]
-        derived = DerivedLaunch(extents(values, uses, kinds, count, unused, scalars), block)
+            block_sure, words = False, f"a usual size; {local} is indexed by the place in the block"
+        derived = DerivedLaunch(extents(values, uses, kinds, count, *self._scalars()), block)
         grid = tuple(_blocks(values, e, b) for e, b in zip(derived.axes, derived.block, strict=False))
-        names = {
-            f"{BLOCKS}{AXES[n]}": (e.size, 1 if e.in_blocks else block[n]) for n, e in enumerate(derived.axes)
-        }
+        names = _names_of_blocks(derived)
         shapes, sure, reasons = self._shapes(uses, Largest(values, names), grid, unclear)
-        if block_sure:
-            sure.add(BLOCK)
-        if all(e.is_sure for e in derived.axes):
-            sure.add(GRID)
+        sure |= {GRID} if derived.is_sure else set()
+        sure |= {BLOCK} if block_sure else set()
         reasons |= {GRID: "; ".join(dict.fromkeys(e.reason for e in derived.axes)), BLOCK: words}
         invented = {n: _INVENTED for e in derived.axes if e.is_invented for n in e.size.names}
         grid_text = tuple(self._text(g) for g in grid)
@@ -173,6 +164,17 @@ class _SpaceDerivation:
             {n: _usage(n, uses) for n in shapes if n in sure},
             free_arguments(self._facts),
         )
+
+    def _axes(self, kinds: Mapping[str, set[str]]) -> int:
+        """Axes that the kernel or its block uses."""
+        used = [n for n, axis in enumerate(AXES) if kinds[axis]]
+        return max(used[-1] + 1 if used else 1, len([b for b in self._around.block if b != 1]))
+
+    def _scalars(self) -> tuple[list[str], list[str]]:
+        """Whole-number arguments that the body does not name, and all of them."""
+        named = {self._facts.source.of(n) for n in find(self._facts.source.body, "identifier")}
+        scalars = [v.name for v in self._parameters if is_whole(v)]
+        return [s for s in scalars if s not in named], scalars
 
     def _block(self, count: int, kinds: Mapping[str, set[str]]) -> tuple[tuple[int, ...], bool, str]:
         """Extents of the block, whether they are sure, and why."""
@@ -213,16 +215,8 @@ class _SpaceDerivation:
         grid: Sequence[Polynomial],
         unclear: set[str],
     ) -> tuple[dict[str, tuple[str, ...]], set[str], dict[str, str]]:
-        ends: dict[str, list[tuple[Polynomial, BufferUse]]] = {}
-        broken = set(unclear)
-        one = Polynomial.number(1)
-        for place, guards in uses:
-            try:
-                end = largest.of(place.index, guards) + one
-            except Unknown:
-                broken.add(place.buffer)
-                continue
-            ends.setdefault(place.buffer, []).append((end, place))
+        ends, endless = _ends(uses, largest)
+        broken = unclear | endless
         shapes: dict[str, tuple[str, ...]] = {}
         sure: set[str] = set()
         reasons: dict[str, str] = {}
@@ -268,6 +262,30 @@ class _SpaceDerivation:
         return re.sub(r"[A-Za-z_]\w*", lambda m: dimension_name(m.group()), p.text())
 
 
+def _names_of_blocks(launch: DerivedLaunch) -> dict[str, tuple[Polynomial, int]]:
+    """Extent of each axis and the threads that a unit of it has, by the name of its number of blocks."""
+    return {
+        f"{BLOCKS}{AXES[n]}": (e.size, 1 if e.in_blocks else launch.block[n])
+        for n, e in enumerate(launch.axes)
+    }
+
+
+def _ends(
+    uses: Sequence[tuple[BufferUse, list[Guard]]], largest: Largest
+) -> tuple[dict[str, list[tuple[Polynomial, BufferUse]]], set[str]]:
+    """Elements that uses of a buffer need at least, by its name, and the buffers with a use without bound."""
+    ends: dict[str, list[tuple[Polynomial, BufferUse]]] = {}
+    endless: set[str] = set()
+    for place, guards in uses:
+        try:
+            end = largest.of(place.index, guards) + Polynomial.number(1)
+        except Unknown:
+            endless.add(place.buffer)
+            continue
+        ends.setdefault(place.buffer, []).append((end, place))
+    return ends, endless
+
+
 def _usage(name: str, uses: Sequence[tuple[BufferUse, list[Guard]]]) -> tuple[bool, bool]:
     own = [place for place, _ in uses if place.buffer == name]
     return any(p.reads for p in own), any(p.writes for p in own)
@@ -294,13 +312,10 @@ def _belongs(facts: Facts, v: Variable) -> bool:
 
 
 def _usual(opencl: bool, count: int, threads: int) -> tuple[int, ...]:
-    usual = USUAL[opencl][count - 1]
-    if threads:
-        if count == 1:
-            return (threads,)
-        rows = next(n for n in (8, 4, 2, 1) if threads % n == 0)
-        return (threads // rows, rows, 1)[:count]
-    return usual
+    if not threads:
+        return USUAL[opencl][count - 1]
+    rows = 1 if count == 1 else next(n for n in (8, 4, 2, 1) if threads % n == 0)
+    return (threads // rows, rows, 1)[:count]
 
 
 def _blocks(values: IndexValues, extent: AxisExtent, threads: int) -> Polynomial:
@@ -318,11 +333,8 @@ def _with_grid(p: Polynomial, grid: Sequence[Polynomial]) -> Polynomial:
             p = p.substituted(name, blocks)
         inner = dict(p.terms)
         if any(name in x for m in inner for x in m):
-            text = (
-                blocks.text()
-                if len(blocks.terms) == 1 and len(blocks.terms[0][0]) == 1
-                else f"({blocks.text()})"
-            )
+            is_name = len(blocks.terms) == 1 and len(blocks.terms[0][0]) == 1
+            text = blocks.text() if is_name else f"({blocks.text()})"
             p = Polynomial.of({tuple(sorted(x.replace(name, text) for x in m)): c for m, c in inner.items()})
     return p
 

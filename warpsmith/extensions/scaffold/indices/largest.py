@@ -4,12 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from warpsmith.extensions.scaffold.indices.guards import Guard
-from warpsmith.extensions.scaffold.indices.polynomials import (
-    Monomial,
-    Polynomial,
-    Unknown,
-    without,
-)
+from warpsmith.extensions.scaffold.indices.polynomials import Monomial, Polynomial, Unknown, without
 from warpsmith.extensions.scaffold.indices.values import BLOCKS, VARYING, IndexValues, Range
 from warpsmith.source.tree.work_limit import spend
 

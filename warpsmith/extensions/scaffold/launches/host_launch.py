@@ -80,11 +80,7 @@ def launched(space: IndexSpace, launches: Iterable[HostLaunch], kernel: KernelDe
     An argument that a job gives no size (`blockSize`) is replaced by its number; without one, the launch is
     passed over.
     """
-    sizes = {
-        dimension_name(a.name)
-        for a in kernel.arguments
-        if a.dtype is not None and not a.dtype.is_float and not a.is_pointer and extent(a) is not None
-    }
+    sizes = _sizes(kernel)
     for launch in launches:
         if not (launch.grid and launch.block):
             continue
@@ -104,6 +100,12 @@ def launched(space: IndexSpace, launches: Iterable[HostLaunch], kernel: KernelDe
                 reasons={**space.reasons, GRID: words, BLOCK: ""},
             )
     return space
+
+
+def _sizes(kernel: KernelDefinition) -> set[str]:
+    """Dimensions that the kernel's integer arguments hold."""
+    whole = (a for a in kernel.arguments if a.dtype is not None and not a.dtype.is_float)
+    return {dimension_name(a.name) for a in whole if not a.is_pointer and extent(a) is not None}
 
 
 def _with_numbers(text: str, numbers: Mapping[str, int]) -> str:

@@ -31,7 +31,7 @@ def opencl_launches(code: HostCode, name: str, values: HostValues) -> Iterator[L
 
     Arguments have the values that they have where they are set, in the function that launches.
     """
-    kernels = list(_kernels(code))
+    kernels = [made for made in _kernels(code) if made[1]]
     settings = list(_settings(code))
     for n, token in enumerate(code.items):
         if token.text not in ("clEnqueueNDRangeKernel", "enqueueNDRangeKernel"):
@@ -48,8 +48,7 @@ def opencl_launches(code: HostCode, name: str, values: HostValues) -> Iterator[L
             local = () if parts[3][-1].text in _NULL else parts[3]
             yield LaunchCall(n, parts[2], local, (), arguments, (), True, 3, False, places)
             continue
-        found = values.of(parts[2], HostPlace(code, n))
-        axes = None if found is None else number_of(found)
+        axes = _number(values, parts[2], HostPlace(code, n))
         if axes in (1, 2, 3):
             grid, groups = _extents(parts[4], axes), _extents(parts[5], axes)
             yield LaunchCall(n, grid, groups, (), arguments, (), True, axes, False, places)
@@ -99,21 +98,16 @@ def _is_kernel(
 ) -> bool:
     """True if a variable certainly holds the kernel at a place."""
     function = code.function(at)
-    made = [(n, text) for n, v, text in kernels if v == variable and variable]
-    near = [(n, text) for n, text in made if function is not None and function.start <= n <= function.end]
+    made = [(n, text) for n, v, text in kernels if v == variable]
+    near = [] if function is None else [m for m in made if function.start <= m[0] <= function.end]
     if not near:
-        return bool(made) and all(text == name for _, text in made)
+        return {text for _, text in made} == {name}
     before = [text for n, text in near if n < at]
-    after = [text for n, text in near if n > at]
-    return (
-        bool(before)
-        and before[-1] == name
-        and (not after or set(before + after) == {name} or _is_straight(code, at))
-    )
-
-
-def _is_straight(code: HostCode, at: int) -> bool:
-    return all(r.kind != "loop" for r in code.around(at))
+    if before[-1:] != [name]:
+        return False
+    is_last = max(n for n, _ in near) <= at
+    in_loop = any(r.kind == "loop" for r in code.around(at))
+    return is_last or {text for _, text in near} == {name} or not in_loop
 
 
 def _settings(code: HostCode) -> Iterator[_Setting]:
@@ -178,18 +172,26 @@ def _position(code: HostCode, s: _Setting, values: HostValues) -> int | None:
     """The position that a call sets, counted by hand for `n++`."""
     texts = [t.text for t in s.position]
     if texts[1:] != ["+", "+"]:
-        found = values.of(s.position, HostPlace(code, s.at))
-        return None if found is None else number_of(found)
+        return _number(values, s.position, HostPlace(code, s.at))
     function = code.function(s.at)
     begin = 0 if function is None else function.start
-    events = [e for e in code.events.get(texts[0], ()) if begin <= e.at < s.at and e.value]
-    if not events or events[-1].sign:
+    earlier = [e for e in code.events.get(texts[0], ()) if begin <= e.at < s.at]
+    last = next((e for e in reversed(earlier) if e.value), None)
+    if last is None or last.sign:
         return None
-    first = values.of(events[-1].value or (), HostPlace(code, events[-1].at))
-    number = None if first is None else number_of(first)
-    steps = [e for e in code.events.get(texts[0], ()) if events[-1].at < e.at < s.at and not e.value]
-    loops = [r for r in code.around(s.at) if r.kind in ("loop", "branch") and r.start > events[-1].at]
-    return None if number is None or loops else number + len(steps)
+    first = _number(values, last.value or (), HostPlace(code, last.at))
+    steps = [e for e in earlier if e.at > last.at]
+    return None if first is None or _is_nested(code, last.at, s.at) else first + len(steps)
+
+
+def _number(values: HostValues, items: Sequence[Token], place: HostPlace) -> int | None:
+    found = values.of(items, place)
+    return None if found is None else number_of(found)
+
+
+def _is_nested(code: HostCode, begin: int, at: int) -> bool:
+    """True if a loop or a branch that begins behind a place is around another one."""
+    return any(r.kind in ("loop", "branch") and r.start > begin for r in code.around(at))
 
 
 def _extents(part: Sequence[Token], axes: int) -> Sequence[Token]:

@@ -1,6 +1,7 @@
 """Tells apart the kernels of one name that a launch may mean."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from warpsmith.extensions.scaffold.launches.call import LaunchCall
 from warpsmith.source.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
@@ -20,7 +21,7 @@ class Overloads:
 
     def means(self, call: LaunchCall, text: str) -> bool:
         """True if a launch in a text certainly means the kernel and not another one of its name."""
-        near = self._by_text.get(text) or [k for found in self._by_text.values() for k in found]
+        near = self._by_text.get(text) or list(chain(*self._by_text.values()))
         likely = [k for k in near if len(k.arguments) == len(self._kernel.arguments)]
         others = [k for k in likely if _signature(k) != _signature(self._kernel)]
         if not others:

@@ -22,8 +22,7 @@ from warpsmith.source.declarations.type_words import element_type
 _DEEPEST = 6
 _OPEN = f"{TODO}: values, and the buffers below"
 _WITHOUT_MEMBERS = re.compile(
-    r"(?:::)?(?:cuda::)?std::(?:(?:bool|integral)_constant<.*>|true_type|false_type|monostate)",
-    re.S,
+    r"(?:::)?(?:cuda::)?std::(?:(?:bool|integral)_constant<.*>|true_type|false_type|monostate)", re.S
 )
 """Types of the standard library that hold nothing."""
 

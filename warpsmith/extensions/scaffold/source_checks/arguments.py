@@ -7,7 +7,7 @@ from warpsmith.domain.arguments.argument import Argument, Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.job import Job
 from warpsmith.extensions.scaffold.lines.arguments import SAMPLER
-from warpsmith.extensions.scaffold.reading.pointer_usage import Usage, pointer_usage
+from warpsmith.extensions.scaffold.reading.pointer_usage import pointer_usage
 from warpsmith.job_files.finding import Finding
 from warpsmith.source.declarations.argument_lists import KernelArgument
 from warpsmith.source.declarations.type_words import element_type
@@ -47,17 +47,16 @@ def _count(given: tuple[Argument, ...], kernel: KernelDefinition) -> Finding:
     names = ", ".join(a.name or a.type_text for a in wanted)
     here = {a.name for a in given}
     lacking = [a.name for a in wanted if a.name and a.name not in here]
-    known = {a.name for a in wanted}
-    beyond = [(n, a.name) for n, a in enumerate(given) if a.name not in known]
     words = (
         f"lists {len(given)}; {kernel.name} takes {len(wanted)} ({names}), line {kernel.line} of the source"
     )
-    if len(given) < len(wanted) and lacking:
-        words += f"; missing: {', '.join(lacking)}"
-    at = next((f".{n}" for n, _ in beyond), "") if len(given) > len(wanted) else ""
-    if at:
-        words += f"; not one of them: {', '.join(name for _, name in beyond)}"
-    return Finding(_FIELD + at, words)
+    if len(given) < len(wanted):
+        return Finding(_FIELD, words + (f"; missing: {', '.join(lacking)}" if lacking else ""))
+    known = {a.name for a in wanted}
+    beyond = {n: a.name for n, a in enumerate(given) if a.name not in known}
+    if not beyond:
+        return Finding(_FIELD, words)
+    return Finding(f"{_FIELD}.{min(beyond)}", f"{words}; not one of them: {', '.join(beyond.values())}")
 
 
 def _moved(given: tuple[Argument, ...], wanted: tuple[KernelArgument, ...]) -> Iterator[tuple[int, str]]:
@@ -88,26 +87,34 @@ def _one(
     if a.base == "sampler_t" or a.is_image or given.image is not None:
         yield from _image(field, given, a, kind)
         return
-    if a.address_space == "local":
-        if given.role is not Role.LOCAL:
-            words = f"{given.name} is memory of a work-group: {kind}; its role is local"
-            yield Finding(f"{field}.role", words)
-            return
-    elif given.role is Role.LOCAL and (a.address_space or not a.pointers):
-        yield Finding(f"{field}.role", f"{given.name} is local here, and not in the kernel: {kind}")
+    misplaced = _misplaced(field, given, a, kind)
+    if misplaced is not None:
+        yield misplaced
         return
     points = a.pointers + base.count("*")
+    number = None if a.is_reference else dtype
     if given.role in (Role.STRUCT, Role.POINTER, Role.POINTERS) or given.values:
-        yield from _special(field, given, points, None if a.is_reference else dtype, lanes, kind)
+        yield from _special(field, given, points, number, lanes, kind)
         return
-    mistaken = _mistaken(field, given, points, dtype is not None and not a.is_reference, kind)
+    mistaken = _mistaken(field, given, points, number is not None, kind)
     if mistaken is not None:
         yield mistaken
         return
-    if dtype is not None and not a.is_reference:
-        yield from _types(field, given, dtype, lanes, kind, direct)
+    if number is not None:
+        yield from _types(field, given, number, lanes, kind, direct)
     if points:
         yield from _direction(field, given, a, kernel, kind)
+
+
+def _misplaced(field: str, given: Argument, a: KernelArgument, kind: str) -> Finding | None:
+    """Finding about memory of a work-group that is none in the kernel, or the other way round."""
+    is_local = given.role is Role.LOCAL
+    if a.address_space == "local":
+        words = f"{given.name} is memory of a work-group: {kind}; its role is local"
+        return None if is_local else Finding(f"{field}.role", words)
+    if is_local and (a.address_space or not a.pointers):
+        return Finding(f"{field}.role", f"{given.name} is local here, and not in the kernel: {kind}")
+    return None
 
 
 def _resolved(base: str, types: Mapping[str, str]) -> str:
@@ -210,7 +217,7 @@ def _direction(
         yield Finding(f"{field}.role", words)
         return
     usage = pointer_usage(kernel.body, a.name) if a.name else None
-    if usage is None or usage.is_passed_on or not _is_seen(usage):
+    if usage is None or usage.is_passed_on or not (usage.is_read or usage.is_written):
         return
     if given.role is Role.INPUT and usage.is_written:
         words = f"{given.name} is input, but the kernel writes it: {kind}; use output or inout"
@@ -218,10 +225,6 @@ def _direction(
     elif given.is_mutated and not usage.is_written:
         words = f"{given.name} is {given.role.value}, but the kernel only reads it: {kind}"
         yield Finding(f"{field}.role", words, is_error=False)
-
-
-def _is_seen(usage: Usage) -> bool:
-    return usage.is_read or usage.is_written
 
 
 def _declared(a: KernelArgument) -> str:

@@ -12,10 +12,9 @@ from warpsmith.domain.jobs.job import Job, Workload
 from warpsmith.errors import ExpressionError
 from warpsmith.extensions.scaffold.source_checks.each_launch import of_each_launch
 from warpsmith.extensions.scaffold.source_checks.remainders import remainder_findings
-from warpsmith.extensions.scaffold.source_checks.signature import definitions
+from warpsmith.extensions.scaffold.source_checks.signature import definitions, kernels_of
 from warpsmith.job_files.finding import Finding
 from warpsmith.source.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
-from warpsmith.source.lexing.conditionals import given_macros
 from warpsmith.source.lexing.tokens import blank
 
 _AXES = "xyz"
@@ -135,9 +134,7 @@ def _axes(job: Job) -> Iterator[Finding]:
     launch = job.kernel.launch
     have = max(len(launch.grid), len(launch.block))
     kernels = find_kernels(
-        job.kernel.source,
-        Dialect.from_backend(job.kernel.backend),
-        headers=tuple(job.kernel.files.values()),
+        job.kernel.source, Dialect.from_backend(job.kernel.backend), headers=tuple(job.kernel.files.values())
     )
     found = definitions(kernels, job.kernel.entry)
     used = _axes_used(found, pattern)
@@ -165,16 +162,12 @@ def _plain(job: Job) -> KernelDefinition | None:
     """The kernel, if every thread runs each statement at most once and calls no function; else None."""
     if job.kernel.source is None or not job.kernel.backend.language.kernel_word:
         return None
-    text = job.kernel.source
-    dialect = Dialect.from_backend(job.kernel.backend)
-    headers = tuple(job.kernel.files.values())
-    kernels = find_kernels(text, dialect, given_macros(job.kernel.options), headers)
-    found = definitions(kernels, job.kernel.entry)
+    found = definitions(kernels_of(job.kernel), job.kernel.entry)
     if len(found) != 1 or _AGAIN.search(blank(found[0].body)):
         return None
     # A function-like macro may hold a loop, or a store.
     used = {call.rstrip("( \t\n") for call in _WORDS.findall(found[0].body)}
-    macros = re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", text, re.M)
+    macros = re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", job.kernel.source, re.M)
     return None if used & set(macros) or "asm" in found[0].body else found[0]
 
 

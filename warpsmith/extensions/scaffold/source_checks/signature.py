@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.extensions.scaffold.guesses import bind
 from warpsmith.extensions.scaffold.reading.pointer_usage import pointer_usage
 from warpsmith.extensions.scaffold.reading.switched_off import switched_off
@@ -35,12 +36,9 @@ def signature_findings(job: Job, devices: Sequence[DeviceInfo] = ()) -> list[Fin
 def _of_launch(job: Job) -> list[Finding]:
     if job.kernel.source is None or job.kernel.backend.language.is_recorded:
         return []
-    text = job.kernel.source
-    tokens = tokenise(text)
+    tokens = tokenise(job.kernel.source)
     given = given_macros(job.kernel.options)
-    kernels = find_kernels(
-        text, Dialect.from_backend(job.kernel.backend), given, tuple(job.kernel.files.values())
-    )
+    kernels = kernels_of(job.kernel)
     found = definitions(kernels, job.kernel.entry)
     if not found:
         return _no_entry(job, kernels, tokens)
@@ -78,12 +76,7 @@ def unwritten_scratch(job: Job) -> Iterator[Finding]:
     kernel = job.kernel
     if kernel.source is None or not kernel.scratch or kernel.backend.language.is_recorded:
         return
-    kernels = find_kernels(
-        kernel.source,
-        Dialect.from_backend(kernel.backend),
-        given_macros(kernel.options),
-        tuple(kernel.files.values()),
-    )
+    kernels = kernels_of(kernel)
     for n, argument in enumerate(kernel.arguments):
         if argument.role is not Role.SCRATCH:
             continue
@@ -103,6 +96,12 @@ def _only_reads(kernel: KernelDefinition, place: int) -> bool:
         return True
     usage = pointer_usage(kernel.body, parameter.name)
     return usage.is_read and not usage.is_written and not usage.is_passed_on
+
+
+def kernels_of(kernel: Kernel) -> tuple[KernelDefinition, ...]:
+    """Kernels that a job's source defines with its options and headers."""
+    headers, macros = tuple(kernel.files.values()), given_macros(kernel.options)
+    return find_kernels(kernel.source or "", Dialect.from_backend(kernel.backend), macros, headers)
 
 
 def definitions(kernels: tuple[KernelDefinition, ...], entry: str) -> list[KernelDefinition]:

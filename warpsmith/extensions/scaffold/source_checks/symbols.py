@@ -22,10 +22,8 @@ def symbol_findings(job: Job) -> Iterator[Finding]:
     text, given = job.kernel.source or "", {a.name for a in job.kernel.symbols}
     for variable in unfilled_constants(text):
         if variable.name not in given:
-            words = (
-                f"nothing fills `__constant__ {variable.name}`, so it holds zeros: a job has no host code; "
-            )
-            words += "list it under kernel.buffers with `role: symbol`, or give it an initialiser"
+            words = f"nothing fills `__constant__ {variable.name}`, so it holds zeros: a job has no host code"
+            words += "; list it under kernel.buffers with `role: symbol`, or give it an initialiser"
             yield Finding("kernel.source", words, is_error=False, inner_line=variable.line)
     if not given:
         return
