@@ -1,19 +1,15 @@
 """Generates one C header that returns the kernel to launch for a shape, with every source in it."""
 
 from collections.abc import Mapping
-from importlib.resources import files
-
-from jinja2 import Environment
 
 from warpsmith.domain.arguments.argument import Argument
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.kernels.launch import Launch
 from warpsmith.domain.templates.space import Constraint
-from warpsmith.errors import InvalidInput
 from warpsmith.extensions.exports.c_expressions import c_text
+from warpsmith.extensions.exports.format_limits import has_scratch, joins_blocks, refuse_lacking
+from warpsmith.extensions.exports.rendering import byte_text, rendered
 from warpsmith.report.shape_lookup import Lookup, launches_of
-
-BYTES_A_LINE = 20
 
 
 def c_header(lookup: Lookup, *, guard: str = "WARPSMITH_DISPATCH_H", sources: bool = True) -> str:
@@ -26,8 +22,14 @@ def c_header(lookup: Lookup, *, guard: str = "WARPSMITH_DISPATCH_H", sources: bo
     Raises:
         InvalidInput: the job has what a single launch of a single source cannot say.
     """
-    _look(lookup)
     job = lookup.job
+    lacking = {
+        "a sequence of launches": bool(job.kernel.launches),
+        "scratch memory": has_scratch(lookup),
+        "headers of its own": bool(job.kernel.files or job.kernel.includes),
+        "clusters or cooperative launches": joins_blocks(lookup),
+    }
+    refuse_lacking(lacking, "c", "dispatch.py of the result folder")
     scope = lookup.limits.scope()
     own = lookup.own
     names = {**scope, **job.space.defaults}
@@ -43,37 +45,18 @@ def c_header(lookup: Lookup, *, guard: str = "WARPSMITH_DISPATCH_H", sources: bo
         kernels.append(
             _kernel(source, step.entry, step.launch, step.local_arguments, server.constraints, names)
         )
-    text = (files("warpsmith.extensions.exports") / "templates" / "dispatch.h.jinja").read_text()
-    environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
-    return environment.from_string(text).render(
-        guard=guard,
-        sources=sources,
-        dimensions=lookup.dimensions,
-        options=_bytes(" ".join(job.kernel.options)),
-        kernels=kernels,
-        table=sorted((shape, _number(server)) for shape, server in lookup.table.items()),
-        boxes=[(b.low, b.high, b.multiples, _number(b.server)) for b in lookup.boxes],
-        checked=[(lookup.shape(c.dimensions), _number(n), round(c.speedup, 3)) for c, n in lookup.checked],
-        limits=lookup.limits,
-    )
-
-
-def _look(lookup: Lookup) -> None:
-    kernel = lookup.job.kernel
-    lacking = {
-        "a sequence of launches": bool(kernel.launches),
-        "scratch memory": any(s.entry.scratch_arguments or s.entry.launches[1:] for s in lookup.servers),
-        "headers of its own": bool(kernel.files or kernel.includes),
-        "clusters or cooperative launches": any(
-            step.launch.joins_blocks for s in lookup.servers for step in launches_of(s.entry)
-        )
-        or kernel.launch.joins_blocks,
+    values = {
+        "guard": guard,
+        "sources": sources,
+        "dimensions": lookup.dimensions,
+        "options": _bytes(" ".join(job.kernel.options)),
+        "kernels": kernels,
+        "table": sorted((shape, _number(server)) for shape, server in lookup.table.items()),
+        "boxes": [(b.low, b.high, b.multiples, _number(b.server)) for b in lookup.boxes],
+        "checked": [(lookup.shape(c.dimensions), _number(n), round(c.speedup, 3)) for c, n in lookup.checked],
+        "limits": lookup.limits,
     }
-    found = [what for what, holds in lacking.items() if holds]
-    if found:
-        raise InvalidInput(
-            "--as", f"c cannot hold {' and '.join(found)}; use dispatch.py of the result folder"
-        )
+    return rendered("dispatch.h.jinja", values)
 
 
 def _number(server: int | None) -> int:
@@ -102,10 +85,3 @@ def _kernel(
 
 def _bytes(text: str) -> str:
     return byte_text(text.encode() + b"\0")
-
-
-def byte_text(data: bytes) -> str:
-    """Bytes as numbers of a C array: compilers limit the length of a string."""
-    numbers = [str(b) for b in data]
-    lines = [numbers[i : i + BYTES_A_LINE] for i in range(0, len(numbers), BYTES_A_LINE)]
-    return ",\n    ".join(",".join(line) for line in lines)

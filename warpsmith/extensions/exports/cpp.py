@@ -8,7 +8,7 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.extensions.exports.c_expressions import c_text
 from warpsmith.extensions.exports.c_header import c_header
 from warpsmith.extensions.exports.operator import ALIGNED_BYTES, Operator, default_of
-from warpsmith.extensions.exports.rendering import environment, template
+from warpsmith.extensions.exports.rendering import rendered
 
 TYPES = {
     Dtype.FLOAT32: "float",
@@ -67,7 +67,6 @@ def header(operator: Operator, other_device: str) -> str:
     names = {d["name"] for d in derived}
     values: dict[str, Any] = {
         "op": operator,
-        "result": operator.result,
         "dispatch": c_header(
             operator.lookup, guard=f"WARPSMITH_{operator.name}_{operator.digest}", sources=False
         ),
@@ -80,7 +79,5 @@ def header(operator: Operator, other_device: str) -> str:
         "passed": [f"&value_{a.name}" if a.name in names else f"&{a.name}" for a in operator.arguments],
         "aligned": ALIGNED_BYTES,
         "other_device": other_device,
-        "major": operator.capability[0],
-        "minor": operator.capability[1],
     }
-    return environment().from_string(template("kernel.hpp.jinja")).render(values)
+    return rendered("kernel.hpp.jinja", values)

@@ -5,7 +5,7 @@ import re
 
 from warpsmith.extensions.exports.cpp import header
 from warpsmith.extensions.exports.operator import Operator, default_of
-from warpsmith.extensions.exports.rendering import environment, template
+from warpsmith.extensions.exports.rendering import rendered
 from warpsmith.extensions.exports.tvm_ffi import source
 from warpsmith.report.dispatch_module import python_text
 
@@ -20,21 +20,19 @@ def tree(operator: Operator, other_device: str) -> dict[str, str]:
         "op": operator,
         "name": name,
         "python": python,
-        "result": operator.result,
         "extents": {
             b.name: f"({''.join(f'{python_text(e, scope)}, ' for e in b.shape)})" for b in operator.buffers
         },
         "defaults": {s.name: default_of(s) for s in operator.scalars},
     }
-    rendered = {
+    templates = {
         "build.toml": "hf_build.toml.jinja",
         "flake.nix": "hf_flake.nix.jinja",
         "CARD.md": "hf_card.md.jinja",
         f"tvm-ffi-ext/{python}/__init__.py": "hf_init.py.jinja",
         f"tests/test_{python}.py": "hf_test.py.jinja",
     }
-    made = {path: environment().from_string(template(text)).render(values) for path, text in rendered.items()}
-    return made | {
+    return {path: rendered(name, values) for path, name in templates.items()} | {
         "tvm-ffi-ext/tvm_ffi_binding.cpp": binding,
         f"tvm-ffi-ext/{operator.name}.hpp": header(operator, other_device),
         f"{python}_cuda/empty.cu": "// The kernels are cubins in the header beside the binding.\n",

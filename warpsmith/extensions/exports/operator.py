@@ -5,6 +5,7 @@ import hashlib
 import keyword
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -16,6 +17,7 @@ from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import InvalidInput
+from warpsmith.extensions.exports.format_limits import has_scratch, joins_blocks, refuse_lacking
 from warpsmith.extras import require
 from warpsmith.http_models import JobResult
 from warpsmith.report.shape_lookup import Lookup, launches_of
@@ -180,35 +182,23 @@ def _multiple(extent: Expression, name: str) -> int:
 def _require_simple(lookup: Lookup, kernel: Kernel, architecture: str) -> None:
     plain = (Role.INPUT, Role.OUTPUT, Role.INOUT, Role.SCALAR)
     odd = sorted({a.role.value for a in kernel.declared if a.role not in plain})
-    fractions, narrow = _odd_floats(kernel)
-    launches = [kernel.launch, *(s.launch for server in lookup.servers for s in launches_of(server.entry))]
+    floats = [
+        a for a in kernel.arguments if a.role is Role.SCALAR and a.value is not None and a.dtype.is_float
+    ]
+    fractions = [a.name for a in floats if _follows(a)]
+    narrow = [a.name for a in floats if a.dtype.size_bytes < 4]
     lacking = {
         f"the scalar {', '.join(narrow)} of less than 32 bits": bool(narrow),
         f"a kernel for {kernel.backend.value}": not kernel.backend.language.has_cuda_words,
         f"binaries for {architecture}, since cubins are for NVIDIA": is_amd(architecture),
         "a sequence of launches": bool(kernel.launches),
-        "scratch memory": any(s.entry.scratch_arguments or s.entry.launches[1:] for s in lookup.servers),
+        "scratch memory": has_scratch(lookup),
         f"arguments with the role {' or '.join(odd)}": bool(odd),
         "vectors by value": any(a.values for a in kernel.arguments),
         f"the fraction {', '.join(fractions)}, which follows from dimensions": bool(fractions),
-        "clusters or cooperative launches": any(launch.joins_blocks for launch in launches),
+        "clusters or cooperative launches": joins_blocks(lookup),
     }
-    found = [what for what, holds in lacking.items() if holds]
-    if found:
-        raise InvalidInput(
-            "--as",
-            f"this format cannot hold {' and '.join(found)}; use c, or dispatch.py of the result folder",
-        )
-
-
-def _is_float_scalar(argument: Argument) -> bool:
-    return argument.role is Role.SCALAR and argument.dtype.is_float
-
-
-def _odd_floats(kernel: Kernel) -> tuple[list[str], list[str]]:
-    """Floating-point scalars that follow from dimensions, and those of less than 32 bits."""
-    floats = [a for a in kernel.arguments if a.value is not None and _is_float_scalar(a)]
-    return [a.name for a in floats if _follows(a)], [a.name for a in floats if a.dtype.size_bytes < 4]
+    refuse_lacking(lacking, "this format", "c, or dispatch.py of the result folder")
 
 
 def free_name(text: str) -> str:
@@ -256,14 +246,11 @@ def _binaries(result: JobResult, lookup: Lookup) -> list[Binary]:
         changed = {"source": server.entry.source, "entry": step.entry, "launch": step.launch}
         made = job.kernel.model_copy(update=changed)
         kernels.append(ConfiguredKernel(kernel=made, defines={}, configuration={}))
-    pool = CompilePool(workers=min(4, len(kernels)))
-    try:
-        found = []
+    found = []
+    with closing(CompilePool(workers=min(4, len(kernels)))) as pool:
         for future in [pool.submit(kernel, device) for kernel in kernels]:
             compiled = future.result()
             if isinstance(compiled, Rejected):
                 raise InvalidInput("", f"a kernel of the result does not compile here: {compiled.reason}")
             found.append(Binary(compiled.binary, compiled.entry))
-        return found
-    finally:
-        pool.close()
+    return found

@@ -1,14 +1,22 @@
 """Templates of exports."""
 
+from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 
-from warpsmith.extensions.exports.c_header import byte_text
+BYTES_A_LINE = 20
 
 
-def environment() -> Environment:
-    """Environment that renders templates; a name without a value is an error."""
+def rendered(name: str, values: Mapping[str, object]) -> str:
+    """Text of a template with its values; a name without a value is an error."""
+    text = (files("warpsmith.extensions.exports") / "templates" / name).read_text(encoding="utf-8")
+    return _environment().from_string(text).render(values)
+
+
+@cache
+def _environment() -> Environment:
     made = Environment(
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
     )
@@ -16,6 +24,8 @@ def environment() -> Environment:
     return made
 
 
-def template(name: str) -> str:
-    """The text of a template."""
-    return (files("warpsmith.extensions.exports") / "templates" / name).read_text(encoding="utf-8")
+def byte_text(data: bytes) -> str:
+    """Bytes as numbers of a C array: compilers limit the length of a string."""
+    numbers = [str(b) for b in data]
+    lines = [numbers[i : i + BYTES_A_LINE] for i in range(0, len(numbers), BYTES_A_LINE)]
+    return ",\n    ".join(",".join(line) for line in lines)

@@ -2,7 +2,7 @@
 
 from warpsmith.extensions.exports.cpp import header
 from warpsmith.extensions.exports.operator import Operator
-from warpsmith.extensions.exports.rendering import environment, template
+from warpsmith.extensions.exports.rendering import rendered
 from warpsmith.extensions.exports.torch_op import defaults
 from warpsmith.extensions.exports.tvm_ffi import source
 
@@ -13,9 +13,9 @@ OPS = "python/sglang/kernels/ops"
 def tree(operator: Operator, other_device: str) -> dict[str, str]:
     """The files, by their paths in SGLang's repository."""
     name = operator.name
-    values = {"op": operator, "result": operator.result, "defaults": defaults(operator)}
+    values = {"op": operator, "defaults": defaults(operator)}
     return {
         f"{CSRC}/warpsmith/{name}.cuh": source(operator, f"sglang.kernels.ops.{name}.{name}"),
         f"{CSRC}/warpsmith/{name}.hpp": header(operator, other_device),
-        f"{OPS}/{name}.py": environment().from_string(template("sglang_op.py.jinja")).render(values),
+        f"{OPS}/{name}.py": rendered("sglang_op.py.jinja", values),
     }

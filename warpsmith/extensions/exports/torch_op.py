@@ -3,14 +3,14 @@
 import base64
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
 from warpsmith.domain.arguments.argument import Argument, Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.extensions.exports.operator import ALIGNED_BYTES, Operator, default_of
-from warpsmith.extensions.exports.rendering import environment, template
+from warpsmith.extensions.exports.rendering import rendered
 from warpsmith.report.dispatch_module import launcher_source, python_text
 
 NAMESPACE = "warpsmith"
@@ -38,25 +38,15 @@ def package(operator: Operator, other_device: str) -> dict[str, str]:
         other_device: `error`, or `fallback` for the kernel as it was.
     """
     folder = operator.name
+    numbers = {s.entry.workload: str(n) for n, s in enumerate(operator.lookup.servers, 1)}
     return {
         f"{folder}/__init__.py": _module(operator, other_device),
-        f"{folder}/_dispatch.py": _dispatch(operator),
-        f"{folder}/_kernels.py": kernels_module(operator),
+        f"{folder}/_dispatch.py": launcher_source(operator.lookup, numbers),
+        f"{folder}/_kernels.py": _kernels_module(operator),
     }
 
 
-def _dispatch(operator: Operator) -> str:
-    """The table; a launch names its kernel by number."""
-    numbers = {w: str(n) for w, n in _server_numbers(operator)}
-    return launcher_source(operator.lookup, numbers)
-
-
-def _server_numbers(operator: Operator) -> Iterator[tuple[str, int]]:
-    for n, server in enumerate(operator.lookup.servers, 1):
-        yield server.entry.workload, n
-
-
-def kernels_module(operator: Operator) -> str:
+def _kernels_module(operator: Operator) -> str:
     """A Python module with the cubins, in base64, and the names of their functions."""
     lines = ['"""The user\'s kernel, then the tuned ones, as cubins."""', "", "CUBINS = ("]
     lines += [f'    "{base64.b64encode(b.cubin).decode()}",' for b in operator.binaries]
@@ -68,23 +58,19 @@ def kernels_module(operator: Operator) -> str:
 def _module(operator: Operator, other_device: str) -> str:
     codes = [_code(a) for a in operator.arguments]
     tensors = operator.buffers
-    signature = [b.name for b in tensors] + list(operator.explicit.values())
-    keywords = [s.name for s in operator.scalars]
+    positional = _positional(operator, tensors)
     values: dict[str, Any] = {
         "op": operator,
-        "result": operator.result,
         "namespace": NAMESPACE,
         "usage": _usage(operator),
         "aligned": ALIGNED_BYTES,
         "other_device": other_device,
-        "major": operator.capability[0],
-        "minor": operator.capability[1],
         "codes": "".join(codes),
         "offsets": _offsets(codes),
         "schema": _schema(operator),
-        "signature": ", ".join([*signature, *(["*"] if keywords else []), *defaults(operator)]),
-        "call_positional": ", ".join(signature),
-        "call": ", ".join([*signature, *(f"{k}={k}" for k in keywords)]),
+        "signature": ", ".join([*positional, *(["*"] if operator.scalars else []), *defaults(operator)]),
+        "call_positional": ", ".join(positional),
+        "call": _call(operator),
         "buffers": [{"name": b.name, "dtype": f"torch.{b.dtype.value}"} for b in tensors],
         "dims": [f"dim_{d}" for d in operator.dimensions],
         "dimension_lines": list(_dimension_lines(operator)),
@@ -94,7 +80,18 @@ def _module(operator: Operator, other_device: str) -> str:
         "values": [_value(operator, a) for a in operator.arguments],
         "wrapper": _wrapper(operator),
     }
-    return environment().from_string(template("torch_op.py.jinja")).render(values)
+    return rendered("torch_op.py.jinja", values)
+
+
+def _positional(operator: Operator, buffers: Sequence[Argument]) -> list[str]:
+    """Names of buffers, then of the dimensions that no buffer has."""
+    return [b.name for b in buffers] + list(operator.explicit.values())
+
+
+def _call(operator: Operator) -> str:
+    """Arguments of a call of the registered operator, scalars by keyword."""
+    keywords = [f"{s.name}={s.name}" for s in operator.scalars]
+    return ", ".join([*_positional(operator, operator.buffers), *keywords])
 
 
 def _code(argument: Argument) -> str:
@@ -108,11 +105,8 @@ def _offsets(codes: list[str]) -> tuple[int, ...]:
 
 
 def _schema(operator: Operator) -> str:
-    parts = []
-    for n, buffer in enumerate(operator.buffers):
-        parts.append(
-            f"Tensor({chr(97 + n)}!) {buffer.name}" if buffer.is_mutated else f"Tensor {buffer.name}"
-        )
+    marks = [f"({chr(97 + n)}!)" if b.is_mutated else "" for n, b in enumerate(operator.buffers)]
+    parts = [f"Tensor{mark} {b.name}" for mark, b in zip(marks, operator.buffers, strict=True)]
     parts += [f"int {d}" for d in operator.explicit.values()]
     words = [f"{_schema_type(s)} {s.name}={default_of(s)!r}" for s in operator.scalars]
     return ", ".join([*parts, *(["*", *words] if words else [])])
@@ -181,14 +175,7 @@ def _extents(operator: Operator, out: Argument, known: list[str]) -> Iterator[st
     for n, extent in enumerate(out.shape):
         place = operator.places.get(extent.text)
         rank = len(operator.argument(place.buffer).shape) if place else 0
-        if (
-            n == 0
-            and place is not None
-            and place.axis == 0
-            and place.times == 1
-            and rank > 1
-            and place.buffer in known
-        ):
+        if n == 0 and place and (place.axis, place.times) == (0, 1) and rank > 1 and place.buffer in known:
             yield f"*{place.buffer}.shape[: {place.buffer}.ndim - {rank - 1}]"
         else:
             yield _bound(python_text(extent, scope))
@@ -196,42 +183,39 @@ def _extents(operator: Operator, out: Argument, known: list[str]) -> Iterator[st
 
 def _usage(operator: Operator) -> str:
     outs = ", ".join(o.name for o in operator.outputs)
-    given = [b.name for b in operator.buffers if b not in operator.outputs] + list(operator.explicit.values())
-    return f"{outs + ' = ' if outs else ''}{operator.name}({', '.join(given)})"
+    return f"{outs + ' = ' if outs else ''}{operator.name}({', '.join(_given(operator))})"
+
+
+def _given(operator: Operator) -> list[str]:
+    """Names of what the called function cannot make: buffers that are read, and explicit dimensions."""
+    return _positional(operator, [b for b in operator.buffers if b not in operator.outputs])
 
 
 def _wrapper(operator: Operator) -> str:
     """The function that a program calls: it makes what is only written, unless it is given."""
-    name, outs = operator.name, operator.outputs
-    first = [b.name for b in operator.buffers if b not in outs] + list(operator.explicit.values())
-    makes = bool(first) and {place.buffer for place in operator.places.values()} <= set(first)
-    keywords = [f"{o.name}=None" if makes else o.name for o in outs] + defaults(operator)
-    star = ["*"] if keywords and first else []
-    lines = [f"def {name}({', '.join([*first, *star, *keywords])}):"]
-    lines.append(
-        f'    """`{operator.lookup.job.name}`; outputs that are not given are made, and all are returned."""'
-    )
-    if makes and outs:
-        lines += _made_outputs(operator, first)
-    call = [*(b.name for b in operator.buffers), *operator.explicit.values()]
-    call += [f"{s.name}={s.name}" for s in operator.scalars]
-    lines.append(f"    torch.ops.{NAMESPACE}.{name}({', '.join(call)})")
+    given, outs = _given(operator), [o.name for o in operator.outputs]
+    places = [operator.places[d] for d in operator.dimensions if d in operator.places]
+    makes_outputs = bool(given) and all(place.buffer in given for place in places)
+    keywords = [f"{o}=None" if makes_outputs else o for o in outs] + defaults(operator)
+    star = ["*"] if keywords and given else []
     mutated = [b.name for b in operator.buffers if b.role is not Role.INPUT]
-    lines.append(f"    return {', '.join(mutated)}")
+    lines = [
+        f"def {operator.name}({', '.join([*given, *star, *keywords])}):",
+        f'    """`{operator.lookup.job.name}`; outputs that are not given are made, and all are returned."""',
+        *(_output_lines(operator, given) if makes_outputs and outs else ()),
+        f"    torch.ops.{NAMESPACE}.{operator.name}({_call(operator)})",
+        f"    return {', '.join(mutated)}",
+    ]
     return "\n".join(lines)
 
 
-def _made_outputs(operator: Operator, first: list[str]) -> Iterator[str]:
-    """Lines that make the outputs that are not given.
-
-    Args:
-        first: names of the parameters that are always given.
-    """
+def _output_lines(operator: Operator, given: list[str]) -> Iterator[str]:
+    """Statements that make the outputs that are not given, on the device of the first other tensor."""
     yield f"    if {' or '.join(f'{o.name} is None' for o in operator.outputs)}:"
     yield from (f"        {line}" for line in _dimension_lines(operator) if line.startswith("dim_"))
     source = next(b for b in operator.buffers if b not in operator.outputs).name
     for out in operator.outputs:
-        extents = ", ".join(_extents(operator, out, first))
+        extents = ", ".join(_extents(operator, out, given))
         made = f"({extents},), dtype=torch.{out.dtype.value}, device={source}.device"
         yield f"    if {out.name} is None:"
         yield f"        {out.name} = torch.empty({made})"

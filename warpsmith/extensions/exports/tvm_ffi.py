@@ -8,7 +8,7 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.extensions.exports.c_expressions import c_text
 from warpsmith.extensions.exports.cpp import CppParameter, header, type_of
 from warpsmith.extensions.exports.operator import Operator
-from warpsmith.extensions.exports.rendering import environment, template
+from warpsmith.extensions.exports.rendering import rendered
 
 _CODES = {
     Dtype.BOOL: "kDLBool",
@@ -46,22 +46,17 @@ def source(
         "dims": list(_dims(operator)),
         "passed": [*(_passed(a) for a in operator.given), *(f"dim_{d}" for d in operator.dimensions)],
     }
-    return environment().from_string(template("tvm_ffi.cc.jinja")).render(values)
+    return rendered("tvm_ffi.cc.jinja", values)
 
 
 def module(operator: Operator, other_device: str) -> dict[str, str]:
-    """The header, the C++ file and what builds them, by path."""
+    """The header, the C++ file, and a program that builds them with g++ and apache-tvm-ffi, by path."""
     usage = f'python build.py; then tvm_ffi.load_module("{operator.name}.so").{operator.name}'
     return {
         f"{operator.name}.hpp": header(operator, other_device),
         f"{operator.name}.cc": source(operator, usage, operator.name),
-        "build.py": build_script(operator),
+        "build.py": rendered("build.py.jinja", {"op": operator}),
     }
-
-
-def build_script(operator: Operator) -> str:
-    """A Python program that builds the module beside it; it needs g++ and the package apache-tvm-ffi."""
-    return environment().from_string(template("build.py.jinja")).render({"op": operator})
 
 
 def _type(argument: Argument) -> str:
