@@ -7,17 +7,16 @@ import typer
 from pydantic import ValidationError
 
 from warpsmith.cli.output import echo
+from warpsmith.cli.shared_options import DEFAULT_URL, Url
 from warpsmith.errors import InvalidInput
 
 lessons = typer.Typer(no_args_is_help=True, help="What jobs taught, from one service to another.")
-
-Url = Annotated[str, typer.Option(envvar="WARPSMITH_URL", help="Where the service is.")]
 
 
 @lessons.command("export")
 def export_lessons(
     file: Annotated[Path, typer.Argument(dir_okay=False, help="File to write, one lesson a line.")],
-    url: Url = "http://127.0.0.1:8765",
+    url: Url = DEFAULT_URL,
 ) -> None:
     """Write the tenant's lessons to a file. It holds kernels and their templates."""
     from warpsmith.extensions.clients.commands.service_commands import connect
@@ -33,7 +32,7 @@ def export_lessons(
 @lessons.command("import")
 def import_lessons(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="File that `export` wrote.")],
-    url: Url = "http://127.0.0.1:8765",
+    url: Url = DEFAULT_URL,
 ) -> None:
     """Hand the lessons of a file to a service. Those that it has stay as they are."""
     from warpsmith.extensions.clients.commands.service_commands import connect

@@ -1,6 +1,10 @@
 """The status of a job: as lines, and as a display that is updated while it runs."""
 
-from rich.console import Group
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console, Group
+from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -29,6 +33,13 @@ def status_lines(status: JobStatus) -> list[str]:
         if w.baseline_us is not None
     ]
     return lines
+
+
+@contextmanager
+def live_panel(console: Console) -> Iterator[Callable[[JobStatus], None]]:
+    """Context with a function that updates the panel of a job on a terminal."""
+    with Live(console=console, refresh_per_second=4) as live:
+        yield lambda status: live.update(status_panel(status))
 
 
 def status_panel(status: JobStatus) -> Group:

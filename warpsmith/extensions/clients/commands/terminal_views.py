@@ -1,17 +1,14 @@
 """Terminal output: progress, and the report."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 
-from rich.console import Console
-from rich.live import Live
 from rich.text import Text
 
 from warpsmith.cli.output import echo
 from warpsmith.domain.state import JobState
 from warpsmith.extensions.clients.client import Client
-from warpsmith.extensions.clients.commands.status_views import status_lines, status_panel
+from warpsmith.extensions.clients.commands.status_views import live_panel, status_lines
 from warpsmith.http_models import EventView, JobResult, JobStatus
 from warpsmith.report.safe_console import SafeConsole
 from warpsmith.report.tables import (
@@ -57,7 +54,8 @@ def _age(age: timedelta) -> str:
 def follow(client: Client, job_id: str) -> JobStatus:
     """Show progress until the job ends: a live display, or occasional lines if there is no terminal."""
     console = SafeConsole(stderr=True)
-    with _display(console) as show:
+    display = live_panel(console) if console.is_terminal else nullcontext(_ProgressLines())
+    with display as show:
         return client.wait(job_id, show)
 
 
@@ -84,27 +82,15 @@ def print_report(result: JobResult) -> None:
     console.print(outcome_table(result))
 
 
-@contextmanager
-def _display(console: Console) -> Iterator["_Shower"]:
-    if console.is_terminal:
-        with Live(console=console, refresh_per_second=4) as live:
-            yield _Shower(live)
-    else:
-        yield _Shower(None)
+class _ProgressLines:
+    """Tells a status in a line if its state has changed, and after every `LINE_EVERY_TRIALS` trials."""
 
-
-class _Shower:
-    def __init__(self, live: Live | None) -> None:
-        self._live = live
+    def __init__(self) -> None:
         self._said = ("", -1)
 
     def __call__(self, status: JobStatus) -> None:
-        if self._live is not None:
-            self._live.update(status_panel(status))
-            return
         mark = (f"{status.state.value} {status.detail}", status.trials_done // LINE_EVERY_TRIALS)
         if mark != self._said:
             self._said = mark
-            echo(
-                status_lines(status)[0] + (f" - {one_line(status.detail)}" if status.detail else ""), err=True
-            )
+            detail = f" - {one_line(status.detail)}" if status.detail else ""
+            echo(status_lines(status)[0] + detail, err=True)

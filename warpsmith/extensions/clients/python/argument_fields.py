@@ -83,10 +83,8 @@ class ArgumentWriter:
         if name not in given:
             return self._left_out(name, a)
         value = given[name]
-        if isinstance(value, Argument):
-            value = plain(value)
-        if isinstance(value, Mapping):
-            return self._in_job_form(name, a, value)
+        if isinstance(value, Argument | Mapping):
+            return self._in_job_form(name, a, plain(value))
         if not a.is_pointer and not a.is_image:
             return self._by_value(name, a, value)
         if not is_example(value):
@@ -107,9 +105,9 @@ class ArgumentWriter:
         """Fields of the job form, those that are left out from the example and the source."""
         fields: Fields = {"name": name, **{k: v for k, v in given.items() if k != EXAMPLE}}
         fields.setdefault("role", self._role(a).value)
-        example = Example(name, given[EXAMPLE]) if EXAMPLE in given else None
         if fields["role"] in (Role.STRUCT, Role.POINTER, Role.POINTERS):
             return fields
+        example = Example(name, given[EXAMPLE]) if EXAMPLE in given else None
         if "dtype" not in fields:
             fields["dtype"] = self._dtype(name, a, None if example is None else example.dtype).value
         if example is None:

@@ -10,7 +10,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from warpsmith.domain.arguments.argument import Role
-from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Budget, Job, Reference
 from warpsmith.domain.kernels.launch import Launch
@@ -175,9 +174,9 @@ def _limits(call: TuneCall) -> Fields:
 
 def _reference(call: TuneCall, arguments: Sequence[Fields], dimensions: Mapping[str, int]) -> Fields | None:
     given = call.reference
-    if given is None or isinstance(given, Mapping):
-        return None if given is None else dict(given)
-    if isinstance(given, Frozen):
+    if given is None:
+        return None
+    if isinstance(given, BaseModel | Mapping):
         return plain(given)
     if isinstance(given, str):
         return dict(text_fields(given))

@@ -38,8 +38,7 @@ def workload_fields(workloads: Workloads | None, sizes: Mapping[str, int]) -> li
         return [{"dimensions": dict(sizes)}]
     listed = [workloads] if isinstance(workloads, Mapping) else list(workloads)
     made = [
-        plain(w) if isinstance(w, Workload) else dict(w) if "dimensions" in w else {"dimensions": dict(w)}
-        for w in listed
+        plain(w) if isinstance(w, Workload) or "dimensions" in w else {"dimensions": dict(w)} for w in listed
     ]
     if not made:
         raise InvalidInput("workloads", 'is empty; give the dimensions, such as {"n": 4096}')
@@ -63,20 +62,15 @@ def launch_fields(
     if launch is not None:
         if grid is not None or block is not None:
             raise InvalidInput("launch", "give it, or grid and block")
-        return plain(launch) if isinstance(launch, Launch) else dict(launch)
-    given = {"grid": grid, "block": block}
-    for name, extents in given.items():
+        return plain(launch)
+    made: Fields = {}
+    for name, extents in (("grid", grid), ("block", block)):
         if extents is None:
             what = "blocks (work-groups)" if name == "grid" else "threads (work-items) of a block"
             such = '["ceil_div(n, 64)"]' if name == "grid" else "[64]"
             raise InvalidInput(name, f"is missing: {what} along x, y, z, such as {such}")
-    return {name: _listed(extents) for name, extents in given.items()}
-
-
-def _listed(extents: Extents | None) -> list[Extent]:
-    if extents is None:
-        return []
-    return [extents] if isinstance(extents, int | str) else list(extents)
+        made[name] = [extents] if isinstance(extents, int | str) else list(extents)
+    return made
 
 
 def tolerance_fields(name: str, given: GivenTolerance) -> Fields:
@@ -89,7 +83,7 @@ def tolerance_fields(name: str, given: GivenTolerance) -> Fields:
         if len(given) != 2:
             raise InvalidInput(f"tolerances.{name}", "give two numbers: (rtol, atol)")
         return {"rtol": given[0], "atol": given[1]}
-    return plain(given) if isinstance(given, Tolerance) else dict(given)
+    return plain(given)
 
 
 def parameter_fields(given: Parameters) -> list[Fields]:
@@ -100,7 +94,7 @@ def parameter_fields(given: Parameters) -> list[Fields]:
     """
     if isinstance(given, Mapping):
         return [{"name": name, "values": _values(name, values)} for name, values in given.items()]
-    return [plain(p) if isinstance(p, Parameter) else dict(p) for p in given]
+    return [plain(p) for p in given]
 
 
 def _values(name: str, given: Iterable[Any]) -> list[Any]:
@@ -122,10 +116,8 @@ def constraint_fields(given: Constraints) -> list[Fields]:
 def _constraint(number: int, given: Any) -> Fields:
     if isinstance(given, str):
         return {"expression": given}
-    if isinstance(given, Constraint):
+    if isinstance(given, Constraint | Mapping):
         return plain(given)
-    if isinstance(given, Mapping):
-        return dict(given)
     what = "a function, which is not sent" if callable(given) else f"{given!r}"
     words = f'this is {what}; write an expression as text, such as "BLOCK * TILE <= 1024"'
     raise InvalidInput(f"constraints.{number}", words)
@@ -133,10 +125,9 @@ def _constraint(number: int, given: Any) -> Fields:
 
 def budget_fields(given: Budget | Mapping[str, Any] | None, **single: float | None) -> Fields:
     """The budget, with single limits in the place of its own."""
-    made = plain(given) if isinstance(given, Budget) else dict(given or {})
-    return made | {name: value for name, value in single.items() if value is not None}
+    return plain(given or {}) | {name: value for name, value in single.items() if value is not None}
 
 
-def plain(value: BaseModel) -> Fields:
-    """A value object in the job form."""
-    return value.model_dump(mode="json")
+def plain(value: BaseModel | Mapping[str, Any]) -> Fields:
+    """A part of a job in the job form, from a value object or from a mapping, which is copied."""
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else dict(value)

@@ -5,10 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from rich.live import Live
-
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.clients.commands.status_views import status_lines, status_panel
+from warpsmith.extensions.clients.commands.status_views import live_panel, status_lines
 from warpsmith.http_models import JobStatus
 from warpsmith.report.safe_console import SafeConsole
 from warpsmith.system.printable import printable
@@ -37,8 +35,8 @@ def shown(progress: Progress) -> Iterator[Show]:
     elif (notebook := _notebook()) is not None:
         yield _InNotebook(notebook)
     elif (console := SafeConsole(stderr=True)).is_terminal:
-        with Live(console=console, refresh_per_second=4) as live:
-            yield lambda status: live.update(status_panel(status))
+        with live_panel(console) as show:
+            yield show
     else:
         yield _nothing
 
