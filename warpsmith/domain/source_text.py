@@ -1,6 +1,7 @@
 """The code of a source, without what only looks like code."""
 
 import re
+from collections import Counter
 
 _COMMENTS_AND_STRINGS = re.compile(
     r"""(?P<gone>/\*.*?\*/|//[^\n]*)|"(?:\\.|[^"\\\n])*+(?P<end>")?+|(?P<open>/\*.*)""", re.DOTALL
@@ -27,9 +28,16 @@ def _blank(found: re.Match[str]) -> str:
 _ATOMIC = re.compile(r"\b(?:__)?atom(?:ic)?(?![a-z])")
 
 
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\\\r?\n|[^\n])*", re.MULTILINE)
+
+
 def uses_atomics(source: str) -> bool:
-    """True if code names an atomic operation, whose order on one address is the device's."""
-    return bool(_ATOMIC.search(code_of(source, characters=False)))
+    """True if code names an atomic operation, whose order is the device's; unused macros do not count."""
+    code = code_of(source, characters=False)
+    words = Counter(re.findall(r"\w+", code))
+    defined = Counter(found.group(1) for found in _MACRO.finditer(code))
+    unused = {name for name, times in defined.items() if words[name] == times}
+    return bool(_ATOMIC.search(_MACRO.sub(lambda m: " " if m.group(1) in unused else m.group(), code)))
 
 
 MAX_NESTING = 256

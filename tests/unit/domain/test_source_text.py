@@ -15,6 +15,10 @@ from warpsmith.domain.source_text import uses_atomics
         ("__atomic_fetch_add(p, 1, 0);", True),
         ("float atoms = 1.0f; int atomicity = 2;", False),
         ("y[0] = part; // atomicAdd(&y[0], part)", False),
+        ("#define add(p, v) \\\n  atomicAdd(p, v)\ny[0] = part;", False),
+        ("#define add(p, v) \\\n  atomicAdd(p, v)\nadd(y, part);", True),
+        ("#define atomic_add(p, v) atomicAdd(p, v)\natomic_add(y, part);", True),
+        ("#define add atomicAdd\n#define twice(p) add(p, 2)\ntwice(y);", True),
     ],
 )
 def test_atomics_are_named_in_code(code: str, uses: bool) -> None:
