@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("warpsmith", "agents", "db", "worker", "api")
@@ -22,6 +23,7 @@ MAX_DOCUMENT_LINES = 200
 MAX_FILES = 16
 """Modules of one folder, without `__init__`."""
 MAX_COMPLEXITY = 15
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 BRANCHES = (
     ast.If,
     ast.For,
@@ -57,6 +59,13 @@ def trees() -> dict[PurePosixPath, ast.Module]:
     return {path: ast.parse(text) for path, text in modules(*PACKAGES).items()}
 
 
+@cache
+def nodes() -> list[tuple[PurePosixPath, Any]]:
+    """Functions, classes and modules of the product, each with its path."""
+    kinds = (*FUNCTIONS, ast.Module, ast.ClassDef)
+    return [(p, node) for p, tree in trees().items() for node in ast.walk(tree) if isinstance(node, kinds)]
+
+
 def lines_by_room() -> dict[str, int]:
     """Lines of Python in each room with a budget; a file counts for the deepest room that holds it."""
     rooms = limits()["lines"]
@@ -76,11 +85,12 @@ def complexity(function: ast.AST) -> int:
     count, left = 1, list(ast.iter_child_nodes(function))
     while left:
         node = left.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             continue
-        count += isinstance(node, BRANCHES)
-        count += len(node.ifs) if isinstance(node, ast.comprehension) else 0
-        count += len(node.values) - 1 if isinstance(node, ast.BoolOp) else 0
+        if isinstance(node, BRANCHES):
+            count += 1 + (len(node.ifs) if isinstance(node, ast.comprehension) else 0)
+        elif isinstance(node, ast.BoolOp):
+            count += len(node.values) - 1
         left.extend(ast.iter_child_nodes(node))
     return count
 
@@ -88,10 +98,9 @@ def complexity(function: ast.AST) -> int:
 def complex_functions() -> dict[str, int]:
     """Functions above `MAX_COMPLEXITY`, as `path:name`, with their complexity."""
     return {
-        f"{path}:{node.name}": complexity(node)
-        for path, tree in trees().items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and complexity(node) > MAX_COMPLEXITY
+        f"{path}:{node.name}": found
+        for path, node in nodes()
+        if isinstance(node, FUNCTIONS) and (found := complexity(node)) > MAX_COMPLEXITY
     }
 
 
@@ -106,15 +115,15 @@ def shared_names() -> list[str]:
     return sorted(name for name, count in names.items() if count > 1)
 
 
-def docstrings() -> Iterator[tuple[PurePosixPath, str]]:
+@cache
+def docstrings() -> list[tuple[PurePosixPath, str]]:
     """Docstrings of modules, classes and functions, and notes under attributes, each with its path."""
-    for path, tree in trees().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                notes = node.body if isinstance(node, ast.Module | ast.ClassDef) else node.body[:1]
-                for said in notes:
-                    if isinstance(said, ast.Expr) and isinstance(said.value, ast.Constant):
-                        yield path, str(said.value.value)
+    return [
+        (path, str(said.value.value))
+        for path, node in nodes()
+        for said in (node.body if isinstance(node, (ast.Module, ast.ClassDef)) else node.body[:1])
+        if isinstance(said, ast.Expr) and isinstance(said.value, ast.Constant)
+    ]
 
 
 def riddles() -> list[str]:
@@ -133,7 +142,7 @@ def figures() -> dict[str, float]:
     return {
         "complex functions": len(complex_functions()),
         "shared class names": len(shared_names()),
-        "riddles, percent": round(100 * len(riddles()) / sum(1 for _ in docstrings()), 1),
+        "riddles, percent": round(100 * len(riddles()) / len(docstrings()), 1),
         "full folders": len(full_folders()),
     }
 
