@@ -23,5 +23,5 @@ def _clocked(main: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]
 
 
 for _name in CLOCKED:
-    _module: Any = importlib.import_module(f"warpsmith.sandbox.{_name}_child")
+    _module: Any = importlib.import_module(f"warpsmith.sandbox.children.{_name}_child")
     _module.main = _clocked(_module.main)
