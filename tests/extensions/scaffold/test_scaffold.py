@@ -274,6 +274,15 @@ def test_entry_picks_the_kernel() -> None:
         ("{ const float4* q = reinterpret_cast<const float4*>(p); y = q[0]; }", Usage(True, False, False)),
         ("{ float* q = p; float* r = q + 1; r[0] = 1; y = q[0]; }", Usage(True, True, False)),
         ("{ s.p[0] = 1; t->p[0] = 1; /* p[0] */ }", Usage(False, False, False)),
+        ("{ if (i < n) { p[i] = 0; for (j = 0; j < n; j++) p[ i ] += x[j]; } }", Usage(False, True, False)),
+        ("{ if (i < n) p[i] = 0; p[i] += y; }", Usage(True, True, False)),
+        ("{ if (i < n) { p[i] = 0; } p[i] += y; }", Usage(True, True, False)),
+        ("{ p[i] = 0; i += 4; p[i] += y; }", Usage(True, True, False)),
+        ("{ p[i] = 0; p[i + 1] += y; }", Usage(True, True, False)),
+        ("{ p[i] = p[i] + y; }", Usage(True, True, False)),
+        ("{ p[i] += y; p[i] = 0; }", Usage(True, True, False)),
+        ("{ p[0] = 0; y = p[0]; }", Usage(False, True, False)),
+        ("{ float* q = p; p[i] = 0; y = p[i]; z = q[7]; }", Usage(True, True, False)),
     ],
 )
 def test_what_a_body_does_with_a_pointer(body: str, usage: Usage) -> None:

@@ -23,6 +23,7 @@ class Usage:
     """Observed uses of one pointer."""
 
     is_read: bool
+    """True if it reads elements that it has not stored before."""
     is_written: bool
     is_passed_on: bool
     """True if the pointer is passed on: to a call, a struct or an address computation."""
@@ -45,7 +46,26 @@ def pointer_usage(body: str, name: str) -> Usage:
             read |= "r" in what
             written |= "w" in what
             passed |= "p" in what
-    return Usage(read, written, passed)
+    return Usage(read and not (len(names) == 1 and _stores_first(text, name)), written, passed)
+
+
+def _stores_first(text: str, name: str) -> bool:
+    """True if a body stores each element before it reads it, as `y[i] = 0; ... y[i] += x` does.
+
+    All accesses have one index of which nothing changes, and the first is a store in the block of the others.
+    """
+    opened = [m.end() - 1 for m in re.finditer(rf"(?<![\w.]){re.escape(name)}\s*\[", text)]
+    indices = [text[at : _closing(text, at) + 1] for at in opened]
+    if len({re.sub(r"\s", "", index) for index in indices}) != 1:
+        return False
+    stored = re.match(r"\s*=(?!=)([^;]*);", text[opened[0] + len(indices[0]) :])
+    begins = re.search(rf"[;{{}}]\s*{re.escape(name)}\s*$", text[: opened[0]])
+    if stored is None or begins is None or re.search(rf"\b{re.escape(name)}\b", stored.group(1)):
+        return False
+    after = text[opened[0] : _closing(text, opened[0], "{}")]
+    words = "|".join(map(re.escape, re.findall(r"[^\W\d]\w*", indices[0]))) or r"\b\B"
+    changed = rf"\b(?:{words})\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--)\s*(?:{words})\b"
+    return opened[-1] < opened[0] + len(after) and re.search(changed, after) is None
 
 
 def _alias(text: str, start: int, end: int) -> str | None:
@@ -117,10 +137,11 @@ def _is_dereference(before: str) -> bool:
     return before.endswith("*") and re.search(r"[;{}(=,]\s*\*$", before) is not None
 
 
-def _closing(text: str, opening: int) -> int:
-    depth = 0
+def _closing(text: str, opening: int, pair: str = "[]") -> int:
+    """Position of what closes the bracket at `opening`, or the block of another character there."""
+    depth = 0 if text[opening] == pair[0] else 1
     for at in range(opening, len(text)):
-        depth += (text[at] == "[") - (text[at] == "]")
+        depth += (text[at] == pair[0]) - (text[at] == pair[1])
         if depth == 0:
             return at
     return len(text) - 1
