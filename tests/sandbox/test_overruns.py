@@ -20,11 +20,13 @@ from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.sandbox.memory.canaries import canary_pair
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.checks.baseline_cases import passing
+from warpsmith.tuning.checks.faulty_shapes import FaultyShapes
 from warpsmith.tuning.execution.session_ports import Case
 from warpsmith.tuning.outputs.output_checks import CheckResult
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel, SessionPorts
 from warpsmith.verify.dtypes import numpy_dtype, widened
-from warpsmith.verify.edge_cases import KINDS, EdgeCase, kind_of
+from warpsmith.verify.edge_cases import EDGE_CASES, KINDS, EdgeCase, changed_scalar, kind_of
 
 BLOCK, LISTED = 64, 512
 TINY = Case(Workload(dimensions={"n": 500}), Family.EDGE_CASE, KINDS.index(EdgeCase.TINY))
@@ -155,6 +157,58 @@ def test_a_shape_at_which_the_user_s_kernel_writes_rows_outside_is_fair_to_nobod
         rows = [c.dimensions["rows"] for c in session.baseline.cases]
         assert min(rows) > ROW
         assert max(rows) > ROWS
+
+
+def strided() -> Job:
+    """A job whose rows lie apart by the square of a plain number, which is one; its own reference."""
+    source = (
+        "__kernel void f(__global float *y, __global const float *x, const int width, const int apart) {\n"
+    )
+    source += "  const int i = get_global_id(0), row = get_global_id(1);\n"
+    source += "  if (i < width) y[row * width * apart * apart + i] = x[row * width + i];\n}\n"
+    fields = adding(ADDS).model_dump()
+    kernel = fields["kernel"] | {
+        "source": source,
+        "arguments": [
+            {"name": "y", "dtype": "float32", "role": "inout", "shape": ["rows", "width"]},
+            {"name": "x", "dtype": "float32", "role": "input", "shape": ["rows", "width"]},
+            {"name": "width", "dtype": "int32", "role": "scalar", "value": "width"},
+            {"name": "apart", "dtype": "int32", "role": "scalar", "value": 1},
+        ],
+        "launch": {"grid": [f"ceil_div(width, {BLOCK})", "rows"], "block": [str(BLOCK)]},
+    }
+    workloads = [{"dimensions": {"rows": 2, "width": 4000}}]
+    return Job.model_validate(
+        fields | {"kernel": kernel, "workloads": workloads, "reference": {"kind": "kernel"}}
+    )
+
+
+def test_a_number_with_which_the_user_s_kernel_writes_far_outside_is_fair_to_nobody(
+    opencl_info: DeviceInfo, pool: CompilePool
+) -> None:
+    """At the listed shape, too, where usual guard zones end before the second row; one number in all
+    processes, whatever they draw."""
+    job = strided()
+    with closing(
+        DeviceSession(job, SessionPorts(ChildOpener(opencl_info), pool, ReferenceRunner()))
+    ) as session:
+        kernel = session.inputs.user_template.configured({})
+        compiled = session.compile(kernel)
+        assert not isinstance(compiled, Rejected)
+        first = KINDS.index(EdgeCase.SCALARS)
+        tripled = next(v for v in range(first, 10**6, EDGE_CASES) if changed_scalar(1, True, v, "apart") == 3)
+        cases = [Case(job.workloads[0], Family.EDGE_CASE, v) for v in (tripled, first + len(KINDS))]
+        device = session.device(cases[0])
+        device.prepare(session.inputs.plan(cases[0]))
+        size = launch_size(kernel, job.workloads[0], opencl_info)
+        report = device.run(device.load(compiled), session.inputs.plan(cases[0]).key, size)
+        assert not report.guard_violations, "usual zones show nothing"
+        fair = passing(session, kernel, compiled, cases, FaultyShapes([w.dimensions for w in job.workloads]))
+        assert [c.variant for c in fair] == [first + len(KINDS)]
+        with closing(DeviceSession(job, session.ports)) as other:
+            assert other.inputs.seed != session.inputs.seed
+            drawn = [s.inputs.plan(cases[0]).arguments[-1] for s in (session, other)]
+            assert drawn[0] == drawn[1]
 
 
 SMALL_BLOCK = 16

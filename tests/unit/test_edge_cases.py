@@ -59,5 +59,8 @@ def test_integers_without_a_range_leave_the_usual_one() -> None:
 
 def test_a_scalar_gets_another_value_in_its_edge_cases_only() -> None:
     scalars = KINDS.index(EdgeCase.SCALARS)
-    assert {changed_scalar(0.2, False, seed, scalars, "alpha") for seed in range(20)}.isdisjoint({0.2})
-    assert changed_scalar(0.2, False, 1, 0, "alpha") == 0.2
+    lots = [scalars + EDGE_CASES * lot for lot in range(20)]
+    assert {changed_scalar(0.2, False, variant, "alpha") for variant in lots}.isdisjoint({0.2})
+    assert changed_scalar(0.2, False, 0, "alpha") == 0.2
+    assert {changed_scalar(1, True, variant, "stride") for variant in lots} == {0, 2, 3}
+    assert changed_scalar(1, True, scalars + len(KINDS), "stride") == 1, "a round that leaves integers alone"

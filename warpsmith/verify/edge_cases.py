@@ -107,11 +107,16 @@ def edge_case_values(values: Array, buffer: BufferPlan, seed: int, variant: int)
     return narrowed(changed, buffer.dtype)
 
 
-def changed_scalar(value: float, whole: bool, seed: int, variant: int, name: str) -> float:
-    """Another value of a scalar that the job gives as a plain number; the same if this edge case has none."""
-    if kind_of(variant) is not EdgeCase.SCALARS:
+def changed_scalar(value: float, whole: bool, variant: int, name: str) -> float:
+    """Another value of a scalar that the job gives as a plain number; the same if this edge case has none.
+
+    It follows from the variant alone, in which there is a lot: an integer may be a stride, so what the user's
+    kernel does with it in one process must hold in all. One round leaves the integers as they are.
+    """
+    round_ = variant // len(KINDS) % ROUNDS
+    lots = _lots(0, variant, name)
+    if kind_of(variant) is not EdgeCase.SCALARS or (whole and round_ == 1):
         return value
-    lots = _lots(seed, variant, name)
     if whole:
         return value + int(lots.choice([1, -1, 2, value or 1]))
     return float(np.float32(lots.choice([value * 2, value * 3 + 1, 1.5 - value, lots.uniform(0.25, 4.0)])))

@@ -144,6 +144,14 @@ def test_a_sanitizer_that_does_not_run_is_told_and_rejects_nothing() -> None:
     assert all(c.sanitizers == {"not run": "memcheck: no summary"} for c in comparisons.values())
 
 
+def test_a_warning_is_noted_if_disturbed_launches_are_right() -> None:
+    sanitizer = FakeSanitizer({best_binary(): "Warning: Potential invalid __shared__ write"})
+    withdrawn, comparisons = sanitized(sanitizer)
+    assert withdrawn == ()
+    words = "Warning: Potential invalid __shared__ write; 32 launches in 2 processes at once were right"
+    assert words in {c.sanitizers["racecheck"] for c in comparisons.values()}
+
+
 CLEAN = "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"
 OUT_OF_BOUNDS = """========= COMPUTE-SANITIZER
 ========= Invalid __global__ read of size 4 bytes
@@ -166,6 +174,15 @@ RACE = """========= COMPUTE-SANITIZER
         (OUT_OF_BOUNDS, "Invalid __global__ read of size 4 bytes"),
         (RACE, "Error: Race reported between Write"),
         (RACE.replace("1 hazard displayed (1 error", "0 hazards displayed (0 errors"), ""),
+        (
+            RACE.replace("Error: Race", "Warning: Race").replace("1 error, 0 w", "0 errors, 1 w"),
+            "Warning: Race",
+        ),
+        (
+            RACE.replace("Error: Race reported", "Potential invalid __shared__ write"),
+            "Warning: Potential invalid",
+        ),
+        (RACE.replace("=========\n", "========= Warning: first\n========= Info: it\n", 1), "Error: Race"),
     ],
 )
 def test_the_first_finding_of_a_log(log: str, words: str) -> None:

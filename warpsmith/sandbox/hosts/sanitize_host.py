@@ -31,6 +31,8 @@ _LINE = re.compile(r"^=+ ?(.*)$", re.MULTILINE)
 _NOT_A_FINDING = re.compile(
     r"^\s*$|COMPUTE-SANITIZER|SUMMARY|Target application|^\s+(at|by|Saved|Host Frame|in)\b"
 )
+# Of memory that blocks of a cluster share, of mbarriers, and of the order in a warp racecheck only warns.
+_WARNING = re.compile(r"(?:Warning|Info): |(?=Potential )")
 
 
 def find_sanitizer() -> Path | None:
@@ -42,7 +44,7 @@ def find_sanitizer() -> Path | None:
 
 
 def first_finding(log: str) -> str:
-    """The first finding in a tool's log, verbatim; empty if there is none.
+    """The first error in a tool's log, verbatim, or else its first warning; empty if there is neither.
 
     Raises:
         Unavailable: the log has no summary, so the tool did not finish.
@@ -52,8 +54,11 @@ def first_finding(log: str) -> str:
         raise Unavailable(f"no summary; the end of its log: {log[-300:].strip()}")
     if int(summary[1] or summary[2] or 0) == 0:
         return ""
-    lines = (line.rstrip() for line in _LINE.findall(log))
-    return next((line.strip() for line in lines if not _NOT_A_FINDING.search(line)), "an error")[:500]
+    lines = [line.strip() for line in _LINE.findall(log) if not _NOT_A_FINDING.search(line)]
+    errors = [line for line in lines if not _WARNING.match(line)]
+    if lines and not errors:
+        return f"Warning: {_WARNING.sub('', lines[0])}"[:500]
+    return (errors[0] if errors else "an error")[:500]
 
 
 @dataclass(frozen=True)

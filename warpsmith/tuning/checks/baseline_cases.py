@@ -213,12 +213,12 @@ def _launched(session: DeviceSession, loaded: LoadedKernel, case: Case) -> RunRe
 def _overruns_far(session: DeviceSession, loaded: LoadedKernel, case: Case) -> bool:
     """True if the user's kernel writes outside its buffers where usual guard zones may not show it.
 
-    Where extents shrink, an index that stays as it is lies rows outside. In an edge case a kernel may add
-    numbers far smaller than guard words. What a candidate does there may be seen by chance, and may end its
-    process, so such a case is fair to nobody.
+    Where extents shrink, an index that stays as it is lies rows outside. In an edge case a number that is a
+    stride may be another, and a kernel may add numbers far smaller than guard words. What a candidate does
+    there may be seen by chance, and may end its process, so such a case is fair to nobody.
     """
     is_edge = case.family is Family.EDGE_CASE
-    if session.inputs.is_listed(case.workload) or not (is_edge or _is_shrunk(session.job, case.workload)):
+    if not is_edge and not _is_shrunk(session.job, case.workload):
         return False
     device, plan = session.device(case), session.inputs.plan(case)
     device.prepare(plan, wide_zones(plan, small=is_edge))

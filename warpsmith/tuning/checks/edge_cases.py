@@ -20,6 +20,8 @@ SCALED_ELEMENTS = 256
 """Least number of elements of an output whose own size says how large its elements are."""
 LARGE = SCALED | SPECIAL
 """Kinds with the larger ones of these shapes: in few elements special values of one input hide another's."""
+LOT_BITS = 32
+"""Bits of what is drawn by lot with a variant, and so is the same wherever the case is tried."""
 _ALIGNED = (1, 1, 4, 16)
 _KEPT, _BETWEEN = 0.4, 0.7
 _TRIES = 200
@@ -33,7 +35,8 @@ def proposed_edge_cases(session: DeviceSession) -> list[Case]:
     if not shapes:
         return []
     chosen = random.SystemRandom()
-    wanted = [variant for variant in range(EDGE_CASES) if _is_told(session, kind_of(variant))]
+    lot = EDGE_CASES * chosen.getrandbits(LOT_BITS)
+    wanted = [lot + n for n in range(EDGE_CASES) if _is_told(session, kind_of(n))]
     many = [w for w in shapes if _outputs(session, w) >= SCALED_ELEMENTS]
     return [
         Case(chosen.choice(many if many and kind_of(variant) in LARGE else shapes), Family.EDGE_CASE, variant)

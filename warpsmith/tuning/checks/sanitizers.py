@@ -1,7 +1,7 @@
 """Runs winners under the platform's sanitizers, compared with the findings for the user's own kernel."""
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from warpsmith.domain.jobs.job import Workload
@@ -9,10 +9,14 @@ from warpsmith.domain.jobs.launch_size import launch_size
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.templates.outcome import Rejected, Stage
 from warpsmith.domain.templates.template import ConfiguredKernel
-from warpsmith.errors import Unavailable
+from warpsmith.errors import InvalidInput, Unavailable
 from warpsmith.processes.cores import usable_cores
+from warpsmith.tuning.execution.kernel_reference import OwnKernel
+from warpsmith.tuning.execution.session_ports import Case
+from warpsmith.tuning.outputs.output_checker import checked_launch
 from warpsmith.tuning.ports import SanitizerPort
 from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.verify.run_report import Array, RunReport
 
 LARGEST_BYTES = 256 << 20
 """Bytes above which a workload is not inspected, since instrumented kernels are slow."""
@@ -22,6 +26,9 @@ CORES_EACH = 4
 
 NOT_RUN = "not run"
 """Key used in place of a tool's name."""
+
+LAUNCHES, AT_ONCE = 16, 2
+"""Launches in each of so many processes at once, which take the device from each other, after a warning."""
 
 Built = tuple[ConfiguredKernel, Compiled]
 
@@ -35,6 +42,7 @@ class SanitizerCheck:
         self._session = session
         self._sanitizer = sanitizer
         self._found: dict[bytes, dict[str, str]] = {}
+        self._wrong: dict[bytes, str | None] = {}
 
     def expect(self, binaries: Collection[bytes]) -> None:
         """Have what these binaries will be inspected with started in advance."""
@@ -53,8 +61,9 @@ class SanitizerCheck:
     ) -> list[dict[str, str] | Rejected]:
         """Findings of each winner by tool, or its rejection for one that the user's kernel does not have.
 
-        Tools that did not run, and findings of both kernels, are noted and reject nothing. A binary that wins
-        several workloads is inspected on the first. Several binaries are inspected at once.
+        Tools that did not run, and findings of both kernels, are noted and reject nothing. A warning may be
+        of what a tool does not model (clusters, mbarriers): noted if many disturbed launches are right.
+        A binary that wins several workloads is inspected on the first. Several are inspected at once.
         """
         by_binary: dict[bytes, list[int]] = {}
         for place, (_, (_, compiled)) in enumerate(winners):
@@ -77,11 +86,42 @@ class SanitizerCheck:
         for tool, words in found.items():
             if not words or tool == NOT_RUN:
                 continue
-            if not self._findings(workload, own).get(tool):
-                reason = f"{tool}: {words}"[:2000]
-                return Rejected(stage=Stage.SANITIZER, reason=reason, workload=workload.key)
-            found[tool] = f"as in your kernel: {words}"
+            if self._findings(workload, own).get(tool):
+                found[tool] = f"as in your kernel: {words}"
+                continue
+            wrong = self._disturbed(workload, winner) if words.startswith("Warning: ") else ""
+            if wrong is None:
+                found[tool] = (
+                    f"{words}; {AT_ONCE * LAUNCHES} launches in {AT_ONCE} processes at once were right"
+                )
+                continue
+            reason = f"{tool}: {words}{wrong and f'; and disturbed: {wrong}'}"[:2000]
+            return Rejected(stage=Stage.SANITIZER, reason=reason, workload=workload.key)
         return found
+
+    def _disturbed(self, workload: Workload, winner: Built) -> str | None:
+        """What is wrong with one of many launches, in processes that disturb each other; None: nothing."""
+        if winner[1].binary not in self._wrong:
+            session, case = self._session, Case(workload)
+            session.expected.compute([case])
+            plan = session.inputs.plan(case)
+            kernels = [OwnKernel(session.ports, winner[0]) for _ in range(AT_ONCE)]
+            with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="disturb") as threads:
+                ran = list(threads.map(lambda k: k.outputs([(plan, workload)] * LAUNCHES), kernels))
+            for kernel in kernels:
+                kernel.close()
+            found = (self._judged(case, outputs) for some in ran for outputs in some)
+            self._wrong[winner[1].binary] = next((words for words in found if words), None)
+        return self._wrong[winner[1].binary]
+
+    def _judged(self, case: Case, outputs: Mapping[str, Array] | InvalidInput) -> str:
+        """What is wrong with outputs; empty if they are right."""
+        if isinstance(outputs, InvalidInput):
+            return outputs.message
+        inputs, report = self._session.inputs, RunReport(outputs, guard_violations=(), changed_inputs=())
+        launch = checked_launch(case, inputs.plan(case), report, None, inputs.masks(case))
+        found = self._session.checker.refusal(launch)
+        return "" if found is None else found.reason
 
     def _findings(self, workload: Workload, built: Built) -> dict[str, str]:
         kernel, compiled = built

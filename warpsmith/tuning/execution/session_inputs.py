@@ -95,7 +95,7 @@ class SessionInputs:
             if not isinstance(argument, ScalarPlan) or given is None or given.names:
                 return argument
             whole = not argument.dtype.is_float
-            value = changed_scalar(argument.value, whole, self.seed, variant, argument.name)
+            value = changed_scalar(argument.value, whole, variant, argument.name)
             if whole and not _holds(argument.dtype, value):
                 return argument
             return replace(argument, value=int(value) if whole else value)
