@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-import yaml
 from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
@@ -27,6 +26,7 @@ from warpsmith.http_models import NO_NUL
 from warpsmith.job_checks import job_text
 from warpsmith.job_files.finding import Finding
 from warpsmith.job_files.jobfile import InvalidJob
+from warpsmith.job_files.yaml_data import yaml_of
 from warpsmith.settings import Settings
 
 router = page_router()
@@ -151,7 +151,7 @@ def _of_job(job: Job) -> JobDraft:
             "source_file": f"kernel{backend.language.ending}",
             **data["kernel"],
         }
-    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110)
+    text = yaml_of(data, allow_unicode=True, width=110)
     return JobDraft(source, backend.value, job.kernel.entry, text)
 
 

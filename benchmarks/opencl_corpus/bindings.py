@@ -12,13 +12,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from benchmarks.opencl_corpus.sources import PROJECTS, fetch
 from benchmarks.provenance import record_folder
 from warpsmith.domain.jobs.job import Job
 from warpsmith.extensions.scaffold.job_file import job_scaffold
 from warpsmith.job_files.jobfile import parse_job
+from warpsmith.job_files.yaml_data import read_yaml
 from warpsmith.source.kernels.kernel_definitions import Dialect, find_kernels
 
 BINDINGS = Path(__file__).parent / "jobs.yaml"
@@ -39,7 +38,7 @@ def bound_jobs(
         sizes: dimensions instead of those in the file.
     """
     projects = {p.name: (p, fetch(p, checkouts, mirrors)) for p in PROJECTS}
-    for binding in yaml.safe_load(BINDINGS.read_text()):
+    for binding in read_yaml(BINDINGS.read_text()):
         name = binding["kernel"]
         if only not in name:
             continue
@@ -71,7 +70,7 @@ def alone(source: str, entry: str) -> str:
 def _job(
     source: str, entry: str, binding: Mapping[str, Any], options: tuple[str, ...], seconds: float
 ) -> Job:
-    data: dict[str, Any] = yaml.safe_load(job_scaffold(source, "kernel.cl", Dialect.OPENCL, entry))
+    data: dict[str, Any] = read_yaml(job_scaffold(source, "kernel.cl", Dialect.OPENCL, entry))
     kernel = data["kernel"]
     del kernel["source_file"]
     kernel |= {"source": source, "options": list(options)}

@@ -14,8 +14,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from benchmarks.opencl_corpus.sources import Project
 from benchmarks.production.sources import FOR_AGENTS, PROJECTS, fetch_all
 from benchmarks.provenance import record_folder
@@ -23,6 +21,7 @@ from warpsmith.domain.jobs.job import Job
 from warpsmith.extensions.scaffold.reading.file_declarations import taken
 from warpsmith.job_files.collected_headers import headers_of
 from warpsmith.job_files.jobfile import parse_job
+from warpsmith.job_files.yaml_data import read_yaml
 
 DESCRIPTIONS = Path(__file__).parent / "kernels"
 _OURS = ("name", "project", "backend", "entry", "include", "options", "before", "take")
@@ -40,7 +39,7 @@ class Made:
 
 def descriptions(folder: Path = DESCRIPTIONS) -> list[dict[str, Any]]:
     """All descriptions, by project and in the order of their files."""
-    return [entry for path in sorted(folder.glob("*.yaml")) for entry in yaml.safe_load(path.read_text())]
+    return [entry for path in sorted(folder.glob("*.yaml")) for entry in read_yaml(path.read_text())]
 
 
 def projects_of(folder: Path) -> list[Project]:

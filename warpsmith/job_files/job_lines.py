@@ -1,19 +1,19 @@
 """Finds the line of a job file on which a field stands."""
 
-from functools import cached_property
-from typing import Any
-
 import yaml
 
 _MERGE = "<<"
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class JobLines:
-    """Line numbers of the fields of one YAML or JSON text. The text is parsed at the first call."""
+    """Line numbers of the fields of one YAML or JSON text.
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    Args:
+        root: nodes of the text; None: no lines are known.
+    """
+
+    def __init__(self, root: yaml.Node | None) -> None:
+        self._root = root
 
     def of(self, field: str, inner: int | None = None) -> int | None:
         """The line of a field, from 1. If the file lacks the field, the line of the mapping that would
@@ -62,15 +62,6 @@ class JobLines:
                     return key.value, lines[key.value], line
                 lines[key.value] = line
         return None
-
-    @cached_property
-    def _root(self) -> yaml.Node | None:
-        # JSON is YAML except for tabs between its tokens.
-        text = self._text.replace("\t", " ")
-        try:
-            return yaml.compose(text, Loader=_LOADER)
-        except (yaml.YAMLError, RecursionError, ValueError):
-            return None
 
 
 def _child(node: yaml.Node, name: str) -> tuple[yaml.Node, int] | None:

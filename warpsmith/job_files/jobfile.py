@@ -21,6 +21,7 @@ from warpsmith.job_files.job_lines import JobLines
 from warpsmith.job_files.kernel_sources import SOURCE_ENDINGS
 from warpsmith.job_files.validation_errors import field_problems
 from warpsmith.job_files.value_files import outside, with_values
+from warpsmith.job_files.yaml_data import composed, value_of
 from warpsmith.system.shell_words import shell_path
 from warpsmith.system.source_text import source_text
 
@@ -74,13 +75,7 @@ class JobFile:
         if path.suffix in SOURCE_ENDINGS:
             words = f"is a kernel's source and no job file; run: warpsmith init {shell_path(path)}"
             raise InvalidJob(path, [Finding("", words)])
-        lines = JobLines(text)
-        data = _mapping(path, text)
-        repeated = lines.repeated_key()
-        if repeated is not None:
-            name, first, second = repeated
-            words = f"{name} stands in lines {first} and {second}; one of them would be ignored"
-            raise InvalidJob(path, [Finding("", words, line=second)])
+        data, lines = _mapping(path, text)
         return JobFile(path, text, data, lines, tuple(include_dirs))
 
     def job(self) -> Job:
@@ -219,15 +214,17 @@ def _text(path: Path) -> str:
         raise InvalidJob(path, [Finding("", f"cannot be read: {_reason(exc)}")]) from exc
 
 
-def _mapping(path: Path, text: str) -> dict[str, Any]:
+def _mapping(path: Path, text: str) -> tuple[dict[str, Any], JobLines]:
+    """The mapping in a text, and the lines of its fields."""
     line: int | None = None
     try:
-        data = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+        data, lines = (_of_json if path.suffix == ".json" else _of_yaml)(path, text)
     except json.JSONDecodeError as exc:
         words, line = exc.msg, exc.lineno
-    except yaml.reader.ReaderError as exc:
-        line = text.count("\n", 0, exc.position) + 1
-        words = f"cannot be read: character U+{ord(text[exc.position]):04X} is not allowed in YAML"
+    except yaml.reader.ReaderError:
+        found = yaml.reader.Reader.NON_PRINTABLE.search(text)
+        line = text.count("\n", 0, found.start()) + 1 if found else None
+        words = f"cannot be read: character U+{ord(found[0] if found else ' '):04X} is not allowed in YAML"
     except yaml.YAMLError as exc:
         mark = getattr(exc, "problem_mark", None)
         line = mark.line + 1 if mark is not None else None
@@ -238,10 +235,36 @@ def _mapping(path: Path, text: str) -> dict[str, Any]:
         words = f"cannot be read: {exc}"
     else:
         if isinstance(data, dict):
-            return data
+            return data, lines
         held = "is empty; it " if data is None else ""
         words, line = f"{held}must hold a mapping with the fields of a job", 1
     raise InvalidJob(path, [Finding("", words, line=line)])
+
+
+def _of_yaml(path: Path, text: str) -> tuple[Any, JobLines]:
+    root = composed(text)
+    lines = _lines(path, root)
+    return value_of(root), lines
+
+
+def _of_json(path: Path, text: str) -> tuple[Any, JobLines]:
+    data = json.loads(text)
+    try:
+        root = composed(text.replace("\t", " "))  # JSON is YAML but for tabs between its tokens
+    except (yaml.YAMLError, ValueError):
+        root = None
+    return data, _lines(path, root)
+
+
+def _lines(path: Path, root: yaml.Node | None) -> JobLines:
+    """The lines of fields, before merged keys are put in their places, if no key repeats."""
+    lines = JobLines(root)
+    repeated = lines.repeated_key()
+    if repeated is not None:
+        name, first, second = repeated
+        words = f"{name} stands in lines {first} and {second}; one of them would be ignored"
+        raise InvalidJob(path, [Finding("", words, line=second)])
+    return lines
 
 
 def _read_source(folder: Path, name: str, allowed: Sequence[Path]) -> str | Finding:

@@ -4,12 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import yaml
-
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.scaffold.argument_line import with_numbers
 from warpsmith.extensions.scaffold.yaml_text import TODO, yaml_extent, yaml_flow
 from warpsmith.job_files.filling_contracts import FillReply
+from warpsmith.job_files.yaml_data import read_yaml
 
 _ITEM = re.compile(r"^(?P<start>\s*- )\{name: ")
 _KEY = re.compile(r"^(?P<space>\s*)(?P<key>[a-z_]+):")
@@ -94,7 +93,7 @@ def _keyed(row: str, space: str, key: str, reply: FillReply, said: str) -> Itera
 
 def _name(item: str) -> str:
     """The name of a list's item that is an argument; empty for other items."""
-    found = yaml.safe_load(item)
+    found = read_yaml(item)
     held = found[0] if isinstance(found, list) and found else None
     return str(held.get("name")) if isinstance(held, dict) and "role" in held else ""
 

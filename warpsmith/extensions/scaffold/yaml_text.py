@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
+from warpsmith.job_files.yaml_data import yaml_of
 
 TODO = "TODO"
 """Mark for something that a person must check; as a value, something that a person must supply."""
@@ -13,13 +13,13 @@ TODO = "TODO"
 
 def yaml_word(text: str) -> str:
     """A word as YAML; quoted if YAML would read it as another type."""
-    plain = re.fullmatch(r"[A-Za-z_][\w.]*", text) is not None and yaml.safe_load(text) == text
+    plain = re.fullmatch(r"[A-Za-z_][\w.]*", text) is not None and yaml_of(text).startswith(text)
     return text if plain else json.dumps(text)
 
 
 def yaml_flow(fields: Mapping[str, Any]) -> str:
     """A mapping as YAML in one line, with braces."""
-    return yaml.safe_dump(dict(fields), default_flow_style=True, sort_keys=False, width=10**9).strip()
+    return yaml_of(dict(fields), default_flow_style=True, width=10**9).strip()
 
 
 def yaml_extent(text: str) -> str:

@@ -12,6 +12,7 @@ from warpsmith.domain.expressions import Expression
 from warpsmith.errors import ExpressionError, InvalidInput
 from warpsmith.extensions.scaffold.yaml_text import TODO, yaml_flow
 from warpsmith.job_files.jobfile import InvalidJob, JobFile
+from warpsmith.job_files.yaml_data import read_yaml
 
 _MARK = re.compile(rf"^(?P<held>\s*[^#\s].*?)\s+# {TODO}\b.*$")
 _LAUNCH = {"grid": "blocks along x, y, z", "block": "threads along x, y, z, such as 64 or 16, 16"}
@@ -99,14 +100,14 @@ def _questions(rows: list[str], at: int) -> Iterator[_Question]:
 def _held(row: str) -> Any:
     marked = _MARK.match(row)
     try:
-        return yaml.safe_load(marked["held"].strip()) if marked else None
+        return read_yaml(marked["held"].strip()) if marked else None
     except yaml.YAMLError:
         return None
 
 
 def _names(rows: list[str]) -> set[str]:
     """Names of the job's dimensions and parameters."""
-    data = yaml.safe_load("\n".join(rows))
+    data = read_yaml("\n".join(rows))
     sizes = data["workloads"][0]["dimensions"]
     return {*sizes, *(p["name"] for p in data.get("parameters") or ())}
 
