@@ -3,15 +3,19 @@
 import difflib
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
-Place = tuple[int | str, ...]
+from warpsmith.job_files.form_places import FormPlaces, Place, places_of_form
+
 MOST = 100
 """Limit on the problems that are put into words."""
+_UNION = "union"
+_MOST_PLACES = 3
+_MOST_SHOWN = 60
+"""Limit on the characters of a value in a message."""
 
 _ALIASES: dict[str, str] = {
     "float16": "fp16 f16 half __half",
@@ -49,18 +53,20 @@ def field_problems(
         model: model whose field names are suggested.
         data: the validated data; messages then name the argument with that index.
     """
-    listed = list(itertools.islice(problems, MOST))
+    form = places_of_form(model)
+    listed = list(_of_unions(itertools.islice(problems, MOST), form))
     missing = [p["loc"] for p in listed if p["type"] == "missing"]
-    meant = {p["loc"]: _meant(p["loc"], missing, model) for p in listed if p["type"] == "extra_forbidden"}
+    meant = {p["loc"]: _meant(p["loc"], missing, form) for p in listed if p["type"] == "extra_forbidden"}
+    said = {(place, name) for _, places, name in meant.values() for place in places}
     found = []
     for problem in listed:
         loc: Place = problem["loc"]
         if problem["type"] == "too_short" and _has_inner(loc, listed):
             continue
-        if problem["type"] == "missing" and any(loc == (*p[:-1], name) for p, name in meant.items()):
+        if problem["type"] == "missing" and not said.isdisjoint(_names_of(loc, form)):
             continue
         place = [str(part) for part in loc]
-        message = _message(problem, meant.get(loc, ""), data)
+        message = _message(problem, meant[loc][0] if loc in meant else "", data)
         field, _, rest = message.partition(": ")
         if rest and _is_path(field):
             place, message = [*place, field], rest
@@ -68,11 +74,29 @@ def field_problems(
     return found
 
 
+def _of_unions(problems: Iterable[Mapping[str, Any]], form: FormPlaces) -> Iterator[Mapping[str, Any]]:
+    """The problems, with one for each value that fits no member of a union; pydantic has one a member."""
+    groups: dict[Place | int, list[Mapping[str, Any]]] = {}
+    for n, problem in enumerate(problems):
+        loc = problem["loc"]
+        at, words = form.union_at(loc) or (len(loc), "")
+        # What lies inside, and our own words, are about the member that was meant.
+        if not words or len(loc) > at + 1 or problem["type"] == "value_error":
+            kept = {**problem, "loc": loc[:at] + loc[at + 1 :]}
+        else:
+            given = repr(problem.get("input"))
+            shown = f" (was {given})" if len(given) <= _MOST_SHOWN else ""
+            kept = {"loc": loc[:at], "type": _UNION, "msg": f"must be {words}{shown}"}
+        groups.setdefault(loc[:at] if words else n, []).append(kept)
+    for found in groups.values():
+        yield from [p for p in found if p["type"] != _UNION] or found[:1]
+
+
 def _message(problem: Mapping[str, Any], meant: str, data: object) -> str:
-    """Message on a problem; `meant` is the field that an unknown one probably stands for."""
+    """Message on a problem; `meant` says where an unknown field belongs."""
     loc, kind = problem["loc"], problem["type"]
     if kind == "extra_forbidden":
-        return "no such field" + (f"; did you mean {meant!r}?" if meant else "")
+        return f"no such field{meant}"
     if kind == "missing":
         return "is missing"
     if loc and kind in _NO_FIELDS:
@@ -81,13 +105,33 @@ def _message(problem: Mapping[str, Any], meant: str, data: object) -> str:
     return _argument(loc, data) + _word(problem) + text if kind in ("enum", "literal_error") else text
 
 
-def _meant(loc: Place, missing: Sequence[Place], model: type[BaseModel]) -> str:
-    """The field that a misspelt one stands for; missing fields beside it come first."""
-    name = str(loc[-1])
-    siblings = [str(p[-1]) for p in missing if p[:-1] == loc[:-1]]
-    near = difflib.get_close_matches(name, siblings, n=1, cutoff=0.5)
-    near = near or difflib.get_close_matches(name, list(_known_fields(model)), n=1)
-    return near[0] if near else ""
+def _meant(loc: Place, missing: Sequence[Place], form: FormPlaces) -> tuple[str, list[Place | str], str]:
+    """Words on an unknown field; the places, and the name there, that it probably stands for."""
+    name, around = str(loc[-1]), loc[:-1]
+    siblings = [str(p[-1]) for p in missing if p[:-1] == around]
+    beside = [*siblings, *form.fields_at(around)]
+    elsewhere = form.places_of(name, around)
+    tries = (
+        (beside, 0.8),
+        ([name] if elsewhere else [], 1),
+        (siblings, 0.5),
+        (beside, 0.6),
+        (form.names(), 0.6),
+    )
+    near = (difflib.get_close_matches(name.lower(), names, n=1, cutoff=cutoff) for names, cutoff in tries)
+    found = next(filter(None, near), [""])[0]
+    if found in beside and found != name:
+        return f"; did you mean {found!r}?", [around], found
+    places: list[Place | str] = list(form.places_of(found, around))
+    under = " or ".join(f"under {p}" if p else "at the top level" for p in places[:_MOST_PLACES])
+    if found == name:
+        return f" here; belongs {under}", places, found
+    return f"; did you mean {found!r} {under}?" if found else "", places, found
+
+
+def _names_of(loc: Place, form: FormPlaces) -> set[tuple[Place | str, int | str]]:
+    """Both ways in which a field is named: in its own mapping, and in all that are alike."""
+    return {(place, loc[-1]) for place in (loc[:-1], form.place_of(loc[:-1])) if loc}
 
 
 def _word(problem: Mapping[str, Any]) -> str:
@@ -122,13 +166,3 @@ def _has_inner(place: Place, problems: Iterable[Mapping[str, Any]]) -> bool:
 
 def _is_path(text: str) -> bool:
     return bool(text) and all(part.isidentifier() or part.isdigit() for part in text.split("."))
-
-
-@cache
-def _known_fields(model: type[BaseModel]) -> Iterable[str]:
-    """Names of all fields anywhere in the schema."""
-    schema = model.model_json_schema()
-    known: set[str] = set(schema.get("properties", {}))
-    for definition in schema.get("$defs", {}).values():
-        known |= set(definition.get("properties", {}))
-    return known
