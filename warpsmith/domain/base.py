@@ -12,5 +12,8 @@ class Frozen(BaseModel):
 
 
 Identifier = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", min_length=1, max_length=64)
+    str,
+    StringConstraints(
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", min_length=1, max_length=64, strip_whitespace=True
+    ),
 ]

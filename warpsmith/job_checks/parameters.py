@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping
 
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.reserved_words import C_WORDS
 from warpsmith.domain.source_text import code_of
 from warpsmith.domain.templates.space import Constraint, Space, holds
 from warpsmith.errors import ExpressionError
 from warpsmith.job_files.finding import Finding
+from warpsmith.source.lexing.conditionals import given_macros
+from warpsmith.source.macros.replaced_names import replaced_names
 
 _Numbered = tuple[int, Constraint]
 _Scopes = list[dict[str, Value]]
@@ -23,8 +26,36 @@ def parameter_findings(job: Job, device: Mapping[str, Value]) -> Iterator[Findin
     Args:
         device: limits of a device by name; empty: unknown, so constraints that name one are not looked at.
     """
+    yield from replaced_identifiers(job)
     yield from unmet_constraints(job, device)
     yield from _unused(job)
+
+
+def replaced_identifiers(job: Job) -> Iterator[Finding]:
+    """Errors for macros that would put a number, or a word of C, in the place of a name of the source."""
+    kernel, language = job.kernel, job.kernel.backend.language
+    if kernel.source is None or language.is_recorded or not language.is_c_text:
+        return
+    given = given_macros(kernel.options)
+    fields = {name: ("kernel.options", "macro") for name, value in given.items() if not _is_name(value)}
+    for n, parameter in enumerate(job.parameters):
+        if parameter.name not in language.launch_options and not all(map(_is_name, parameter.values)):
+            fields[parameter.name] = f"parameters.{n}.name", "parameter"
+    known = dict.fromkeys((a.name for a in kernel.arguments), "argument") | {kernel.entry: "kernel"}
+    macros = given | {name: str(value) for name, value in job.space.defaults.items()}
+    for file, text in {"": kernel.source, **kernel.files}.items():
+        for name, (kind, line) in replaced_names(text, fields.keys(), macros).items():
+            field, what = fields.pop(name)
+            where = f" of {file}" if file else ""
+            words = (
+                f"{what} {name!r} would replace the {known.get(name, kind)} {name!r} in line {line}{where}"
+            )
+            yield Finding(field, f"{words}; choose another name")
+
+
+def _is_name(value: object) -> bool:
+    """True for what may stand where a name does."""
+    return isinstance(value, str) and value.isidentifier() and value not in C_WORDS
 
 
 def unmet_constraints(job: Job, device: Mapping[str, Value]) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 import difflib
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from pydantic import BaseModel
@@ -58,12 +58,11 @@ def field_problems(
     missing = [p["loc"] for p in listed if p["type"] == "missing"]
     meant = {p["loc"]: _meant(p["loc"], missing, form) for p in listed if p["type"] == "extra_forbidden"}
     said = {(place, name) for _, places, name in meant.values() for place in places}
+    names = set(re.findall(r"'(\w+)' is a word of the expression", " ".join(p["msg"] for p in listed)))
     found = []
     for problem in listed:
         loc: Place = problem["loc"]
-        if problem["type"] == "too_short" and _has_inner(loc, listed):
-            continue
-        if problem["type"] == "missing" and not said.isdisjoint(_names_of(loc, form)):
+        if _has_inner(problem, listed) or _has_place(problem, said, form) or _has_word(problem, names):
             continue
         place = [str(part) for part in loc]
         message = _message(problem, meant[loc][0] if loc in meant else "", data)
@@ -72,6 +71,21 @@ def field_problems(
             place, message = [*place, field], rest
         found.append((".".join(place), message))
     return found
+
+
+def _has_place(
+    problem: Mapping[str, Any], said: Set[tuple[Place | str, int | str]], form: FormPlaces
+) -> bool:
+    """True for a missing field that was found in a wrong place, or misspelt."""
+    around, name = problem["loc"][:-1], problem["loc"][-1:]
+    both = {(place, *name) for place in (around, form.place_of(around))}
+    return problem["type"] == "missing" and not both.isdisjoint(said)
+
+
+def _has_word(problem: Mapping[str, Any], names: Set[str]) -> bool:
+    """True for an expression that is invalid because of a name that is refused where it is declared."""
+    is_one = problem["msg"].endswith("is not a valid expression")
+    return is_one and not names.isdisjoint(re.findall(r"\w+", str(problem.get("input"))))
 
 
 def _of_unions(problems: Iterable[Mapping[str, Any]], form: FormPlaces) -> Iterator[Mapping[str, Any]]:
@@ -129,11 +143,6 @@ def _meant(loc: Place, missing: Sequence[Place], form: FormPlaces) -> tuple[str,
     return f"; did you mean {found!r} {under}?" if found else "", places, found
 
 
-def _names_of(loc: Place, form: FormPlaces) -> set[tuple[Place | str, int | str]]:
-    """Both ways in which a field is named: in its own mapping, and in all that are alike."""
-    return {(place, loc[-1]) for place in (loc[:-1], form.place_of(loc[:-1])) if loc}
-
-
 def _word(problem: Mapping[str, Any]) -> str:
     """Message for a word that is none of those allowed."""
     given = problem.get("input")
@@ -158,10 +167,11 @@ def _argument(loc: Place, data: object) -> str:
     return f"argument {name}: " if isinstance(name, str) and len(name) <= 64 else ""
 
 
-def _has_inner(place: Place, problems: Iterable[Mapping[str, Any]]) -> bool:
-    """True if an item of the list has a problem. Pydantic then also calls the list too short, which adds
-    nothing."""
-    return any(len(p["loc"]) > len(place) and p["loc"][: len(place)] == place for p in problems)
+def _has_inner(problem: Mapping[str, Any], problems: Iterable[Mapping[str, Any]]) -> bool:
+    """True for a list with a problem in an item, which pydantic then also calls too short."""
+    place = problem["loc"]
+    inner = (p["loc"] for p in problems if len(p["loc"]) > len(place))
+    return problem["type"] == "too_short" and any(loc[: len(place)] == place for loc in inner)
 
 
 def _is_path(text: str) -> bool:

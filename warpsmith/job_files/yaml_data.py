@@ -34,7 +34,7 @@ _PLAIN = (
 def reader_from(base: Any) -> Any:
     """A loader with these meanings of plain values; `base` is a safe one, in C or in Python."""
 
-    class Reader(base):  # type: ignore[misc]
+    class YamlReader(base):  # type: ignore[misc]
         yaml_implicit_resolvers: dict[str, Any] = {}
 
         def flatten_mapping(self, node: yaml.MappingNode) -> None:
@@ -42,10 +42,10 @@ def reader_from(base: Any) -> Any:
             if len(node.value) > MAX_VALUES:
                 raise _error(node, f"merges more than {MAX_VALUES} keys")
 
-    _add_plain(Reader)
-    Reader.add_constructor(_IN_DOUBT, _refused)
-    Reader.add_constructor(f"{_TAG}int", _integer)
-    return Reader
+    _add_plain(YamlReader)
+    YamlReader.add_constructor(_IN_DOUBT, _refused)
+    YamlReader.add_constructor(f"{_TAG}int", _integer)
+    return YamlReader
 
 
 def _add_plain(of: Any) -> None:

@@ -15,6 +15,7 @@ from warpsmith.domain.jobs.launch_size import launch_size
 from warpsmith.domain.jobs.plan import BufferPlan, CaseKey, ScalarPlan, plan_workload
 from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.domain.options import refused_options
+from warpsmith.domain.reserved_words import reserved
 from warpsmith.domain.state import JOB_MOVES, JobState
 from warpsmith.domain.templates.outcome import CutShort, Measured, Outcome, Rejected, Stage
 from warpsmith.domain.templates.space import (
@@ -24,7 +25,6 @@ from warpsmith.domain.templates.space import (
     Space,
     allows,
     configuration_key,
-    reserved,
 )
 from warpsmith.domain.templates.template import Template, macro_text
 from warpsmith.errors import InvalidInput
@@ -188,13 +188,13 @@ def test_bad_parameters(values: list[Any], default: Any, words: str) -> None:
 
 
 def test_values_keep_their_types() -> None:
-    given_values = [1, 1.0, True, "float4", 2**40]
+    given_values = [3, 2.0, True, "float4", 2**40]
     parameter = Parameter.model_validate({"name": "P", "values": given_values})
     again = Parameter.model_validate_json(parameter.model_dump_json())
     for p in (parameter, again):
         assert [type(v) for v in p.values] == [int, float, bool, str, int]
         assert list(p.values) == given_values
-    assert [macro_text(v) for v in parameter.values] == ["1", "1.0", "1", "float4", str(2**40)]
+    assert [macro_text(v) for v in parameter.values] == ["3", "2.0", "1", "float4", str(2**40)]
 
 
 def test_the_baseline_is_the_default_or_the_first_value() -> None:

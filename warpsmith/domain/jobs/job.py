@@ -19,14 +19,18 @@ from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.domain.kernels.launch_checks import check_launch
 from warpsmith.domain.language import language_named
 from warpsmith.domain.plain_data import STORED
+from warpsmith.domain.reserved_words import reserved_as_size
 from warpsmith.domain.source_text import nesting_problem
-from warpsmith.domain.templates.space import Constraint, Parameter, Space, reserved
+from warpsmith.domain.templates.space import Constraint, Parameter, Space
 from warpsmith.registry import Kind, named
 
 MAX_KEY_CHARACTERS = 1200
 """Longest `Workload.key` that a database row stores, in characters."""
 
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._+-]*$", max_length=120)]
+Name = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._+-]*$", max_length=120, strip_whitespace=True),
+]
 
 
 LabelKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$", max_length=63)]
@@ -40,7 +44,10 @@ class Workload(Frozen):
     weight: float = Field(default=1.0, gt=0, le=1e6)
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check(self, info: ValidationInfo) -> Self:
+        for name in self.dimensions if info.context is not STORED else ():
+            if words := reserved_as_size(name):
+                raise ValueError(f"dimensions: {name!r} {words}; choose another name")
         if len(self.key) > MAX_KEY_CHARACTERS:
             raise ValueError(f"dimensions: names and values have more than {MAX_KEY_CHARACTERS} characters")
         return self
@@ -373,8 +380,6 @@ class Job(Frozen):
         for i, name in enumerate(declared):
             if name in declared[:i]:
                 raise ValueError(f"parameters.{i}.name: parameter {name} is declared twice")
-            if reserved(name):
-                raise ValueError(f"parameters.{i}.name: {name!r} {reserved(name)}; choose another name")
 
     def _evaluate_all(self, index: int, workload: Workload) -> None:
         scope = workload.scope() | self.space.defaults

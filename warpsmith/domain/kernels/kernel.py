@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, ValidationInfo, model_validator
 
 from warpsmith.domain.arguments.argument import Argument, Role
 from warpsmith.domain.base import Frozen, Identifier
@@ -14,13 +14,15 @@ from warpsmith.domain.kernels.launch import Entry, Launch, SequencedLaunch
 from warpsmith.domain.kernels.sequence_checks import sequence_problem
 from warpsmith.domain.kernels.specialisation import Constexpr
 from warpsmith.domain.language import language_named
+from warpsmith.domain.plain_data import STORED
+from warpsmith.domain.reserved_words import reserved_as_argument
 
 MAX_SOURCE_BYTES = 256 * 1024
 MAX_LAUNCHES = 16
 """Limit on the launches of a sequence."""
 
 
-CompileOption = Annotated[str, StringConstraints(max_length=120)]
+CompileOption = Annotated[str, StringConstraints(max_length=120, strip_whitespace=True)]
 
 
 class Compiler(StrEnum):
@@ -98,7 +100,7 @@ class Kernel(Frozen):
         return {**data, "files": with_empty(files, (n for n in names if isinstance(n, str)))}
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check(self, info: ValidationInfo) -> Self:
         if (self.source is None) == (self.source_file is None):
             raise ValueError("give exactly one of source and source_file")
         self._check_files()
@@ -110,6 +112,9 @@ class Kernel(Frozen):
             if argument.name in names:
                 raise ValueError(f"{place}.name: argument {argument.name} is declared twice")
             names.add(argument.name)
+            words = reserved_as_argument(argument.name, self.backend.language)
+            if words and info.context is not STORED:
+                raise ValueError(f"{place}.name: {argument.name!r} {words}; choose another name")
         if not any(a.is_mutated for a in self.declared):
             raise ValueError("arguments: none has role output or inout, so nothing could be compared")
         self._check_addresses()

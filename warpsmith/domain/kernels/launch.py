@@ -36,7 +36,7 @@ class Launch(Frozen):
         return self.cooperative or bool(self.cluster)
 
 
-Entry = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+Entry = Annotated[str, StringConstraints(min_length=1, max_length=500, strip_whitespace=True)]
 """A function's name, or a C++ name expression such as `ns::kernel<__half, 8>` (CUDA)."""
 
 

@@ -2,27 +2,29 @@
 
 import hashlib
 import json
-import keyword
 from collections.abc import Mapping
 from typing import Annotated, Self
 
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, StringConstraints, model_validator
+from pydantic import (
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    StringConstraints,
+    ValidationInfo,
+    model_validator,
+)
 
 from warpsmith.domain.base import Frozen, Identifier
-from warpsmith.domain.expressions import FUNCTIONS, Expression, Value
+from warpsmith.domain.expressions import Expression, Value
+from warpsmith.domain.plain_data import STORED
+from warpsmith.domain.reserved_words import reserved
 from warpsmith.errors import ExpressionError
 
 MacroWord = Annotated[StrictStr, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 ParameterValue = StrictBool | StrictInt | StrictFloat | MacroWord
 """A number or one identifier. It becomes the text of a macro, so nothing else is allowed."""
-
-C_WORDS = frozenset(
-    "alignas alignof asm auto bool break case char class const constexpr continue default define defined "  # noqa: SIM905
-    "delete do double else enum extern float for friend goto half if inline int long namespace new operator "
-    "private public register restrict return short signed sizeof static struct switch template this typedef "
-    "typename union unsigned using virtual void volatile while".split()
-)
-"""Names that no macro may have, because it would change the meaning of the source."""
 
 SHAPE_PREFIX = "WS_AT_"
 
@@ -42,15 +44,25 @@ class Parameter(Frozen):
     meaning: str = Field(default="", max_length=500)
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check(self, info: ValidationInfo) -> Self:
         # True equals 1 in Python, but is a different value in a template.
         kinds = {(type(v), v) for v in self.values}
         if len(kinds) != len(self.values):
             raise ValueError(f"values of {self.name} repeat; list each once")
+        if info.context is not STORED:
+            self._check_new(kinds)
         for word, value in (("default", self.default), ("usual value", self.usual)):
             if value is not None and (type(value), value) not in kinds:
                 raise ValueError(f"{word} {value!r} of {self.name} is not among its values")
         return self
+
+    def _check_new(self, kinds: set[tuple[type, ParameterValue]]) -> None:
+        if reserved(self.name):
+            raise ValueError(f"name: {self.name!r} {reserved(self.name)}; choose another name")
+        for _, value in kinds:
+            alike = [v for v in self.values if v == value]
+            if len(alike) > 1:
+                raise ValueError(f"values: {alike[0]!r} equals {alike[1]!r}; list one of them")
 
     @property
     def baseline_value(self) -> ParameterValue:
@@ -98,15 +110,6 @@ class Space(Frozen):
 def is_shape(name: str) -> bool:
     """True for a parameter that selects the workload of a configuration; the source does not have it."""
     return name.startswith(SHAPE_PREFIX)
-
-
-def reserved(name: str) -> str:
-    """The reason why no macro may have this name; empty if one may."""
-    if name in C_WORDS or name.startswith("__"):
-        return "is reserved in C"
-    if keyword.iskeyword(name) or name in FUNCTIONS:
-        return "is a word of the expression language"
-    return ""
 
 
 def allows(constraints: tuple[Constraint, ...], scope: Mapping[str, Value]) -> Constraint | None:

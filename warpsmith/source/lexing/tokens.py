@@ -26,6 +26,7 @@ _TOKEN = re.compile(
     |(?P<mark>::|->|\.\.\.|<<|<=|>=|==|!=|&&|\|\||\[\[|\]\]|[^\s\w])""",
     re.X,
 )
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 _SPLITS = {"if": "open", "ifdef": "open", "ifndef": "open", "elif": "next", "else": "next", "endif": "close"}
 
 
@@ -67,7 +68,8 @@ class Token:
 def blank(text: str) -> str:
     """`text` with comments and the insides of strings as spaces; all offsets are kept.
 
-    Characters beyond ASCII become spaces too, so that byte and character offsets agree.
+    Characters beyond ASCII become spaces too, so that byte and character offsets agree; letters become `_`,
+    because C has them in names.
     """
 
     def hide(match: re.Match[str]) -> str:
@@ -79,7 +81,8 @@ def blank(text: str) -> str:
             return spaces
         return found[0] + spaces[1:-1] + found[-1]
 
-    return re.sub(r"[^\x00-\x7f]", " ", _HIDDEN.sub(hide, text))
+    masked = _HIDDEN.sub(hide, text)
+    return masked if masked.isascii() else _BEYOND_ASCII.sub(lambda m: "_" if m[0].isalnum() else " ", masked)
 
 
 @dataclass(frozen=True)
@@ -200,7 +203,7 @@ def tokenise(text: str, defines: Mapping[str, str] | None = None) -> Tokens:
     values: dict[str, set[str]] = {}
     begin = 0
     for line in _DIRECTIVE.finditer(masked):
-        items += _plain(masked, begin, line.start())
+        items += _plain(masked, text, begin, line.start())
         keyword, rest = line.group(1), " ".join(line.group(2).replace("\\\n", " ").split())
         items.append(Token("directive", keyword, line.start(), rest))
         define = re.match(r"(\w+)(?:\s+(.*))?$", rest) if keyword == "define" else None
@@ -208,7 +211,7 @@ def tokenise(text: str, defines: Mapping[str, str] | None = None) -> Tokens:
             macros.setdefault(define.group(1), define.group(2) or "")
             values.setdefault(define.group(1), set()).add(define.group(2) or "")
         begin = line.end()
-    items += _plain(masked, begin, len(masked))
+    items += _plain(masked, text, begin, len(masked))
     active, taken = followed(items, defines or {}, defines or {})
     certain = frozenset({*active, *(name for name, held in values.items() if len(held) == 1)})
     return Tokens(text, tuple(items), macros | active, certain, taken)
@@ -268,6 +271,8 @@ def _define(directive: Token, found: dict[str, str], defines: Mapping[str, str])
         found.pop(directive.rest.strip(), None)
 
 
-def _plain(masked: str, begin: int, end: int) -> Iterator[Token]:
+def _plain(masked: str, text: str, begin: int, end: int) -> Iterator[Token]:
     for match in _TOKEN.finditer(masked, begin, end):
-        yield Token(match.lastgroup or "", match.group(), match.start())
+        kind = match.lastgroup or ""
+        shown = text[match.start() : match.end()] if kind == "name" else match.group()
+        yield Token(kind, shown, match.start())

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from warpsmith.domain.templates.space import reserved
+from warpsmith.domain.reserved_words import reserved
 from warpsmith.extensions.triton.jobs.arithmetic import expression_text, names_of, with_names
 from warpsmith.extensions.triton.jobs.host_launch import TritonLaunch
 from warpsmith.extensions.triton.jobs.host_values import MULTIPROCESSORS
