@@ -17,6 +17,7 @@ from warpsmith.errors import ChildDied, Unavailable
 from warpsmith.job_files.finding import Finding
 from warpsmith.sandbox.hosts.device_host import Probe, probe_devices
 from warpsmith.settings import Settings
+from warpsmith.source.lexing.conditionals import given_macros
 from warpsmith.system.temporary_folder import temporary_folder
 from warpsmith.tuning.execution.variants import submit
 
@@ -64,12 +65,12 @@ def check_compilation(
     device = devices[0] if devices else absent_device(job.kernel.backend, arch)
     if device is None:
         return CompileCheck("", (Finding("kernel.backend", f"not compiled: {lacking}", is_error=False),))
-    own = Template(kernel=job.kernel, space=job.space)
+    own = _own(job)
     pool = CompilePool(1, settings.compile_timeout_s, settings.permitted_includes())
     try:
-        found = submit(pool, _defaults(own), job.workloads, device).result()
+        found = submit(pool, own, job.workloads, device).result()
         if isinstance(found, Rejected):
-            return CompileCheck("", (_rejected(found),))
+            return CompileCheck("", (_rejected(found, own),))
         note = _note(device, found.facts)
         if template is None or not template.applied:
             return CompileCheck(note)
@@ -129,7 +130,9 @@ class JobCompiler:
     def problem(self, job: Job) -> str | None:
         """Reason why a job's kernel does not compile; empty if it does, None if nothing here can tell."""
         found = self(job)
-        return _rejected(found).message if isinstance(found, Rejected) else None if found is None else ""
+        if not isinstance(found, Rejected):
+            return None if found is None else ""
+        return _rejected(found, _own(job)).message
 
     @cached_property
     def _pool(self) -> "CompilePool":
@@ -170,7 +173,11 @@ def _defaults(template: Template) -> ConfiguredKernel:
     return template.configured(template.space.defaults)
 
 
-def _rejected(found: Rejected) -> Finding:
+def _own(job: Job) -> ConfiguredKernel:
+    return _defaults(Template(kernel=job.kernel, space=job.space))
+
+
+def _rejected(found: Rejected, configured: ConfiguredKernel) -> Finding:
     if found.reason.startswith(_CRASHED):
         # A missing compiler and one that a source crashed end in the same way.
         words = found.log.strip().rsplit("errors.Unavailable: ", maxsplit=1)[-1][:500]
@@ -187,11 +194,21 @@ def _rejected(found: Rejected) -> Finding:
         if name
         else _other_toolkit(found.log)
     )
+    line = int(place.group(1)) if place else None
     return Finding(
         "kernel.source",
-        f"does not compile: {found.reason.removeprefix('error: ')}{hint}",
-        inner_line=int(place.group(1)) if place else None,
+        f"does not compile: {found.reason.removeprefix('error: ')}{hint or _macros(configured, line)}",
+        inner_line=line,
     )
+
+
+def _macros(configured: ConfiguredKernel, line: int | None) -> str:
+    """A hint if a line of the source has macros, which may replace other names than they should."""
+    lines = configured.kernel.text.splitlines()
+    words = re.findall(r"\w+", lines[line - 1]) if line and line <= len(lines) else []
+    given = given_macros(configured.kernel.options) | configured.defines
+    stands = ", ".join(f"{w!r} stands for {given[w]}" for w in dict.fromkeys(words) if w in given)
+    return f"; in this line the macro {stands}" if stands else ""
 
 
 def _other_toolkit(log: str) -> str:

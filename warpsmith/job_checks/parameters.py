@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from warpsmith.domain.expressions import Value
 from warpsmith.domain.jobs.job import Job
-from warpsmith.domain.reserved_words import C_WORDS
 from warpsmith.domain.source_text import code_of
 from warpsmith.domain.templates.space import Constraint, Space, holds
 from warpsmith.errors import ExpressionError
@@ -32,7 +31,7 @@ def parameter_findings(job: Job, device: Mapping[str, Value]) -> Iterator[Findin
 
 
 def replaced_identifiers(job: Job) -> Iterator[Finding]:
-    """Errors for macros that would put a number, or a word of C, in the place of a name of the source."""
+    """Errors for macros that would put a number in the place of a name of the source."""
     kernel, language = job.kernel, job.kernel.backend.language
     if kernel.source is None or language.is_recorded or not language.is_c_text:
         return
@@ -54,8 +53,8 @@ def replaced_identifiers(job: Job) -> Iterator[Finding]:
 
 
 def _is_name(value: object) -> bool:
-    """True for what may stand where a name does."""
-    return isinstance(value, str) and value.isidentifier() and value not in C_WORDS
+    """True for what may stand where a name does: a word, of a type too, or nothing."""
+    return isinstance(value, str) and (not value or value.isidentifier())
 
 
 def unmet_constraints(job: Job, device: Mapping[str, Value]) -> Iterator[Finding]:

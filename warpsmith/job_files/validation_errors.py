@@ -59,18 +59,18 @@ def field_problems(
     meant = {p["loc"]: _meant(p["loc"], missing, form) for p in listed if p["type"] == "extra_forbidden"}
     said = {(place, name) for _, places, name in meant.values() for place in places}
     names = set(re.findall(r"'(\w+)' is a word of the expression", " ".join(p["msg"] for p in listed)))
-    found = []
-    for problem in listed:
-        loc: Place = problem["loc"]
-        if _has_inner(problem, listed) or _has_place(problem, said, form) or _has_word(problem, names):
-            continue
-        place = [str(part) for part in loc]
-        message = _message(problem, meant[loc][0] if loc in meant else "", data)
-        field, _, rest = message.partition(": ")
-        if rest and _is_path(field):
-            place, message = [*place, field], rest
-        found.append((".".join(place), message))
-    return found
+    return [
+        _placed(p["loc"], _message(p, meant[p["loc"]][0] if p["loc"] in meant else "", data))
+        for p in listed
+        if not (_has_inner(p, listed) or _has_place(p, said, form) or _has_word(p, names))
+    ]
+
+
+def _placed(loc: Place, message: str) -> tuple[str, str]:
+    """Dotted field and message; a message may begin with a field within."""
+    field, _, rest = message.partition(": ")
+    parts = [*map(str, loc), field] if rest and _is_path(field) else map(str, loc)
+    return ".".join(parts), rest if rest and _is_path(field) else message
 
 
 def _has_place(
@@ -124,23 +124,16 @@ def _meant(loc: Place, missing: Sequence[Place], form: FormPlaces) -> tuple[str,
     name, around = str(loc[-1]), loc[:-1]
     siblings = [str(p[-1]) for p in missing if p[:-1] == around]
     beside = [*siblings, *form.fields_at(around)]
-    elsewhere = form.places_of(name, around)
-    tries = (
-        (beside, 0.8),
-        ([name] if elsewhere else [], 1),
-        (siblings, 0.5),
-        (beside, 0.6),
-        (form.names(), 0.6),
-    )
+    exact = [name] if form.places_of(name, around) else []
+    tries = ((beside, 0.8), (exact, 1), (siblings, 0.5), (beside, 0.6), (form.names(), 0.6))
     near = (difflib.get_close_matches(name.lower(), names, n=1, cutoff=cutoff) for names, cutoff in tries)
     found = next(filter(None, near), [""])[0]
     if found in beside and found != name:
         return f"; did you mean {found!r}?", [around], found
     places: list[Place | str] = list(form.places_of(found, around))
     under = " or ".join(f"under {p}" if p else "at the top level" for p in places[:_MOST_PLACES])
-    if found == name:
-        return f" here; belongs {under}", places, found
-    return f"; did you mean {found!r} {under}?" if found else "", places, found
+    words = f" here; belongs {under}" if found == name else f"; did you mean {found!r} {under}?"
+    return words if places else "", places, found
 
 
 def _word(problem: Mapping[str, Any]) -> str:

@@ -71,11 +71,11 @@ def _integer(loader: Any, node: yaml.ScalarNode) -> int:
         raise _error(node, f"cannot be read: {exc}") from exc
 
 
-class _Writer(yaml.SafeDumper):
+class _QuotingDumper(yaml.SafeDumper):
     """Quotes what either version would take for something else than text."""
 
 
-_add_plain(_Writer)
+_add_plain(_QuotingDumper)
 _READER = reader_from(getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
@@ -117,5 +117,5 @@ def read_yaml(text: str) -> Any:
 
 def yaml_of(data: object, **how: Any) -> str:
     """Plain data as YAML, with its fields in order; `how` goes to `yaml.dump`."""
-    text: str = yaml.dump(data, Dumper=_Writer, sort_keys=False, **how)
+    text: str = yaml.dump(data, Dumper=_QuotingDumper, sort_keys=False, **how)
     return text

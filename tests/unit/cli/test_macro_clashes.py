@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
+from warpsmith.device_checks.compile_check import _rejected
 from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.templates.outcome import Rejected, Stage
+from warpsmith.domain.templates.template import Template
 from warpsmith.errors import InvalidInput
 from warpsmith.job_checks.all_findings import source_findings
 from warpsmith.job_checks.parameters import replaced_identifiers
@@ -84,6 +87,7 @@ def test_options_and_headers_count_as_well() -> None:
     (found,) = replaced_identifiers(job(SOURCE, kernel={"options": ["-Dacc=3", "-DWIDTH=2"]}))
     said = "kernel.options: macro 'acc' would replace the variable 'acc' in line 2; choose another name"
     assert str(found) == said
+    assert not list(replaced_identifiers(job(SOURCE + "FOO(n)", kernel={"options": ["-DFOO="]})))
     files = {"h.h": "\nfloat half_of(float value) { return value / 2; }\n"}
     (said,) = clashes('#include "h.h"\n' + SOURCE, "value", [1], kernel={"files": files})
     assert "'value' in line 2 of h.h" in said
@@ -98,6 +102,7 @@ def test_options_and_headers_count_as_well() -> None:
         ("#if WAY == 0\nfloat f(float v);\n#else\nfloat WAY(float v);\n#endif\n" + SOURCE, "WAY", [0]),
         (SOURCE.replace("float acc = 0.0f", "T acc = N * 2, b = N, c[N]"), "N", [1, 2]),
         (SOURCE.replace("float acc", "T acc"), "T", ["float", "double"]),
+        (SOURCE.replace("0.0f", "T(0) + (T)(1)"), "T", ["float", "double"]),
         (SOURCE.replace("void scale", "void NAME"), "NAME", ["scale", "other"]),
         (SOURCE.replace("float acc = 0.0f;", "float acc = 0; acc = acc * N; if (i < N) return N;"), "N", [1]),
         (SOURCE.replace("float acc", "__attribute__((aligned(N))) float acc"), "N", [4]),
@@ -180,3 +185,10 @@ def test_line_ends_around_words_do_not_count() -> None:
     made = job(SOURCE, entry="scale\n", kernel={"options": ["-cl-mad-enable\n"]}, name="x\n")
     assert (made.kernel.entry, made.kernel.options, made.name) == ("scale", ("-cl-mad-enable",), "x")
     assert made.kernel.arguments == scale_job().kernel.arguments or made.kernel.arguments[0].name == "x"
+
+
+def test_the_compilers_message_says_what_macros_stand_for_in_its_line() -> None:
+    made = job(SOURCE, parameters=[{"name": "acc", "values": ["wide"]}])
+    found = Rejected(stage=Stage.COMPILE, reason="error: kernel.cl:2:9: expected ';'")
+    configured = Template(kernel=made.kernel, space=made.space).configured(made.space.defaults)
+    assert _rejected(found, configured).message.endswith("; in this line the macro 'acc' stands for wide")
