@@ -142,3 +142,14 @@ def test_a_type_that_holds_nothing_is_a_struct_without_fields(tmp_path: Path) ->
     assert [str(f) for f in report.findings if f.is_error] == []
     assert report.job is not None
     assert report.job.kernel.arguments[1].type == "std::bool_constant<false>"
+
+
+def test_each_of_two_structs_declares_its_own_buffers_once(tmp_path: Path) -> None:
+    text = """struct View { float* data; const int* index; }; struct Other { const float* w; Missing m; };
+    __global__ void k(View a, View b, Other c, int n) { if (n) a.data[0] = b.data[0] + c.w[0]; }"""
+    (source,) = written(tmp_path, k_dot_cu=text)
+    target = tmp_path / "job.yaml"
+    data = yaml.safe_load(found := scaffold([source], target, InitOptions()))
+    names = [b["name"] for b in data["kernel"]["buffers"]]
+    assert names == ["a_data", "a_index", "b_data", "b_index", "c_w"]
+    assert found.count("c.m, a `Missing`") == 1

@@ -93,11 +93,11 @@ def job_scaffold(
     extent = next(iter(dimensions.values()))[0]
     known_sizes = Sizes(dimensions, space)
     grid = known_sizes.named(space.grid) or [f"ceil_div({extent}, {space.block[0]})"]
-    structs = StructWriter(index, enumerators, extent)
-    arguments = [
-        known.informed(argument_line(n, a, kernel, bindings, known_sizes, structs), a.name)
-        for n, a in enumerate(kernel.arguments)
-    ]
+    arguments = []
+    for n, a in enumerate(kernel.arguments):
+        structs = StructWriter(index, enumerators, extent)
+        line = argument_line(n, a, kernel, bindings, known_sizes, structs)
+        arguments.append(known.informed(line, a.name))
     described = [with_numbers(a.fields) for a in arguments]
     if not known.workloads:
         dimensions = _sized(dimensions, described, grid)
