@@ -1,8 +1,10 @@
 """Configurations, pruning and heuristics of a Triton function, read from its text."""
 
 import ast
+from pathlib import Path
 
 import pytest
+import yaml
 
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.kernels.triton_function import read_kernels
@@ -11,6 +13,7 @@ from warpsmith.extensions.triton.jobs.arithmetic import expression_text
 from warpsmith.extensions.triton.jobs.autotune import Autotune, read_autotune
 from warpsmith.extensions.triton.jobs.pruning import read_heuristics
 from warpsmith.extensions.triton.jobs.safe_values import Module
+from warpsmith.extensions.triton.scaffold import written
 
 HEADER = "import triton\nimport triton.language as tl\n"
 KERNEL = """
@@ -173,3 +176,57 @@ def test_heuristics_are_arithmetic_or_left_open(text: str, wanted: str | None) -
     whole = f"{HEADER}@triton.heuristics({{'WIDE': {text}}}){KERNEL}"
     [found] = read_heuristics(read_kernels(whole)[0], Module(ast.parse(whole)))
     assert (found.name, expression_text(found.tree), found.line) == ("WIDE", wanted, 3)
+
+
+HOOKS = {
+    "list": "reset_to_zero=['y_ptr']",
+    "positional": "None, ['y_ptr']",
+    "lambda": "pre_hook=lambda nargs, reset_only=False: nargs['y_ptr'].zero_()",
+    "function": "pre_hook=clear",
+    "maker": "pre_hook=init_to_zero('y_ptr')",
+    "closure": "pre_hook=zeroing('y_ptr')",
+}
+BEFORE = """
+def clear(args, **kw):
+    args["y_ptr"].fill_(0)
+def init_to_zero(name):
+    return lambda nargs: nargs[name].zero_()
+def zeroing(name):
+    def hook(nargs):
+        nargs[name].zero_()
+    return hook
+"""
+
+
+@pytest.mark.parametrize("more", HOOKS.values(), ids=HOOKS)
+def test_what_is_set_to_zero_before_a_run_is_drawn_as_zero(more: str, tmp_path: Path) -> None:
+    source = f"{HEADER}{BEFORE}\n@triton.autotune([triton.Config({{'BLOCK': 64}})], ['n'], {more}){KERNEL}"
+    (tmp_path / "k.py").write_text(source)
+    data = yaml.safe_load(written(tmp_path / "k.py", tmp_path / "job.yaml", None))
+    [y] = [a for a in data["kernel"]["arguments"] if a["name"] == "y_ptr"]
+    assert (y["role"], y["draw"]) == ("inout", {"distribution": "constant", "low": 0})
+
+
+@pytest.mark.parametrize("hook", ["init_to_zero('y_ptr')", "lambda a: a['y_ptr'].zero_()", "None"])
+def test_a_configuration_keeps_its_values_beside_its_hook(hook: str) -> None:
+    found = tuned(f"@triton.autotune([triton.Config({{'BLOCK': 64}}, pre_hook={hook})], [])", BEFORE)
+    assert values(found)["BLOCK"] == ((64,), 64)
+    assert found.problems == ()
+    assert found.zeroed == (set() if hook == "None" else {"y_ptr"})
+
+
+@pytest.mark.parametrize(
+    ("more", "word"),
+    [
+        (
+            "pre_hook=lambda a: a['y_ptr'].normal_()",
+            "the hook lambda a: a['y_ptr'].normal_() is not taken over",
+        ),
+        ("post_hook=check", "the hook check is not taken over"),
+        ("reset_to_zero=names()", "reset_to_zero is not read"),
+        ("reset_to_zero=['gone']", "gone, which the decorator resets, is no parameter"),
+    ],
+)
+def test_a_reset_that_is_not_understood_is_named(more: str, word: str) -> None:
+    found = tuned(f"@triton.autotune([triton.Config({{'BLOCK': 64}})], [], {more})")
+    assert any(word in p for p in found.problems), found.problems

@@ -10,7 +10,7 @@ from typing import Any
 from warpsmith.domain.device import Backend
 from warpsmith.domain.kernels.triton_function import TritonFunction, read_kernels
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.scaffold.argument_line import ArgumentLine
+from warpsmith.extensions.scaffold.argument_line import ZEROS, ArgumentLine
 from warpsmith.extensions.scaffold.placeholder_sizes import above_zero, fitting
 from warpsmith.extensions.scaffold.yaml_text import TODO, yaml_extent, yaml_flow, yaml_number, yaml_word
 from warpsmith.extensions.triton.jobs.constexprs import FixedValue
@@ -93,6 +93,8 @@ def _argument(argument: ArgumentPart) -> str:
     is_number = argument.role == "scalar"
     rest = {"value": argument.value} if is_number else {"shape": list(argument.shape)}
     fields = {"name": argument.name, "dtype": argument.dtype, "role": argument.role, **rest}
+    if argument.is_zeroed:
+        fields["draw"] = ZEROS
     marks = " and ".join(_GUESSED[g] for g in argument.guesses)
     said = [f"{TODO}: {marks}"] if marks else []
     comment = "; ".join(w for w in (*said, _one_line(argument.comment)) if w)

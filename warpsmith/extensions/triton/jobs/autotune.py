@@ -9,15 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from warpsmith.domain.kernels.triton_function import TritonFunction, last_name
-from warpsmith.extensions.scaffold.python_text.evaluator import NotLiteral
+from warpsmith.extensions.scaffold.python_text.evaluator import NotLiteral, shown
 from warpsmith.extensions.triton.jobs.pruning import Condition, pruning_conditions
 from warpsmith.extensions.triton.jobs.safe_values import Config, Module
+from warpsmith.extensions.triton.jobs.zeroing_hooks import zeroed_by
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 """Launch options that a job may tune."""
 OPTION_DEFAULTS = {"num_warps": 4, "num_stages": 3, "num_ctas": 1}
 """Values of Triton for options that a configuration leaves out."""
-_POSITIONS = ("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value")
+_POSITIONS = ("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value", "pre_hook", "post_hook")
+_HOOKS = ("pre_hook", "post_hook")
 _MOST_VALUES = 64
 """Limit on the values of one parameter."""
 
@@ -43,6 +45,8 @@ class Autotune:
     """Values that every configuration gives and that no space can have: None and texts."""
     mutated: frozenset[str] = frozenset()
     """Parameters that it resets or restores between runs: the kernel reads and writes them."""
+    zeroed: frozenset[str] = frozenset()
+    """Those among them that are zero before a run."""
     conditions: tuple[Condition, ...] = ()
     remarks: tuple[str, ...] = ()
     """Facts for comments."""
@@ -63,12 +67,19 @@ def read_autotune(function: TritonFunction, module: Module) -> Autotune:
     names = {p.name for p in function.parameters if p.is_constexpr}
     tunables, fixed = _space(configs, names, problems)
     conditions, remarks = _pruned(given.get("prune_configs_by"), module, problems)
-    lists = [given.get(name) for name in ("reset_to_zero", "restore_value")]
+    zeroed, restored = (
+        set(_words(given.get(name), name, module, problems)) for name in ("reset_to_zero", "restore_value")
+    )
+    hooks = (*(given.get(name) for name in _HOOKS), *(c.hook for c in configs))
+    zeroed |= set(_hooked(hooks, module, problems))
+    own = {p.name for p in function.parameters}
+    problems += (f"{name}, which the decorator resets, is no parameter" for name in sorted(zeroed - own))
     return Autotune(
         found.lineno,
         tuple(tunables),
         fixed,
-        frozenset(word for node in lists for word in _words(node, module)),
+        frozenset(zeroed | restored),
+        frozenset(zeroed),
         tuple(conditions),
         (*module.remarks, *_partial(configs, tunables), *remarks),
         tuple(problems),
@@ -161,7 +172,7 @@ def _partial(configs: Sequence[Config], tunables: Sequence[TunedParameter]) -> I
 
 
 def _pruned(node: ast.expr | None, module: Module, problems: list[str]) -> tuple[list[Condition], list[str]]:
-    if node is None or (isinstance(node, ast.Constant) and node.value is None):
+    if node is None or _is_none(node):
         return [], []
     while isinstance(node, ast.Name) and (named := module.assigned(node.id)) is not None:
         node = named
@@ -181,7 +192,23 @@ def _pruned(node: ast.expr | None, module: Module, problems: list[str]) -> tuple
     return conditions, remarks
 
 
-def _words(node: ast.expr | None, module: Module) -> Iterator[str]:
-    """The texts of a list; nothing if it is not read."""
-    found = None if node is None else module.known(node)
-    yield from (w for w in found or () if isinstance(w, str))
+def _hooked(hooks: Iterable[ast.expr | None], module: Module, problems: list[str]) -> Iterator[str]:
+    """Names of the parameters that hooks set to zero; a problem for each hook that does anything else."""
+    for hook in {ast.unparse(h): h for h in hooks if h is not None and not _is_none(h)}.values():
+        words = zeroed_by(hook, module)
+        yield from words
+        if not words:
+            problems.append(f"line {hook.lineno}: the hook {shown(hook)} is not taken over")
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _words(node: ast.expr | None, name: str, module: Module, problems: list[str]) -> Iterator[str]:
+    """The texts of a list; a problem if it is not read."""
+    found = [] if node is None or _is_none(node) else module.known(node)
+    if not isinstance(found, list | tuple) or not all(isinstance(w, str) for w in found):
+        problems.append(f"line {getattr(node, 'lineno', 0)}: {name} is not read")
+    else:
+        yield from found

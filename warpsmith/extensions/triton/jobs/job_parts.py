@@ -42,6 +42,8 @@ class ArgumentPart:
     guesses: tuple[str, ...] = ()
     """Fields that are guesses: dtype, shape, role or value."""
     comment: str = ""
+    is_zeroed: bool = False
+    """True if it is zero before a launch."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +250,8 @@ class _Parts:
         if shape is None:
             shape = self._guessed_shape(name)
             guesses.append("shape")
-        return ArgumentPart(name, dtype, role, tuple(shape), guesses=tuple(guesses))
+        zeroed = name in self.autotune.zeroed
+        return ArgumentPart(name, dtype, role, tuple(shape), guesses=tuple(guesses), is_zeroed=zeroed)
 
     def _dtype(self, name: str) -> str:
         tensor = passed_tensor(self.launch, name)

@@ -1,7 +1,7 @@
 """Values that a Triton file writes out as literals, such as lists of configurations; nothing of it is run."""
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from warpsmith.extensions.scaffold.python_text.evaluator import (
@@ -24,6 +24,8 @@ class Config:
     options: dict[str, Any]
     """`num_warps`, `num_stages` and the others that the call names."""
     line: int
+    hook: ast.expr | None = None
+    """Its `pre_hook`."""
 
 
 class Module(Evaluator):
@@ -116,6 +118,8 @@ class Module(Evaluator):
                 node, f"{name}() is {f'{is_cuda} on CUDA devices' if own else f'taken to be {is_cuda}'}"
             )
             return is_cuda
+        if name == "Config":
+            return self._config(node, scope)
         if name == "filter" and len(node.args) == 2:
             return self._filtered(node, scope)
         return super()._of_Call(node, scope)
@@ -126,8 +130,15 @@ class Module(Evaluator):
             return super().function(node, owner, arguments, keywords)
         given = keywords | dict(zip(_POSITIONS, arguments, strict=False))
         kwargs = given.pop("kwargs", {})
-        given.pop("pre_hook", None)
         return Config(dict(kwargs), given, node.lineno)
+
+    def _config(self, node: ast.Call, scope: Names) -> Any:
+        """A `Config` with its hook, which is no value."""
+        hooks = [k.value for k in node.keywords if k.arg == "pre_hook"]
+        given = [k for k in node.keywords if k.arg != "pre_hook"]
+        found = super()._of_Call(ast.copy_location(ast.Call(node.func, node.args, given), node), scope)
+        known = [h for h in hooks if not (isinstance(h, ast.Name) and scope.get(h.id, h) is None)]
+        return replace(found, hook=known[0]) if known and isinstance(found, Config) else found
 
     def _filtered(self, node: ast.Call, scope: Names) -> list[Any]:
         items = list(self.value(node.args[1], scope))
