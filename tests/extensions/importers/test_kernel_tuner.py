@@ -100,8 +100,9 @@ def test_what_runs_to_be_known_is_named(tmp_path: Path) -> None:
         "restrictions=[lambda p:", "restrictions=[fits, lambda p:"
     )
     text = job_of(tmp_path, script) and (tmp_path / "job.yaml").read_text()
-    assert "Not taken over from tune.py: grid_div_x, which is a function; grid is a guess." in text
+    assert "Not taken over from tune.py: grid_div_x (a function, line 17); grid is a guess." in text
     assert "Not taken over from tune.py: a restriction that is a function" in text
+    assert "Not taken over from tune.py: verbose." in text
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 """A script of Kernel Tuner as facts for a job: its search space, launch, arguments and sizes.
 
 The words are those of `tune_kernel` of Kernel Tuner 1.x (its documentation, "API"). The script is read and
-never run, so functions and lambdas that compute sizes are named as not taken over.
+never run. What a call passes and the job does not take over is named in a remark.
 """
 
 import ast
+import copy
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,29 +16,62 @@ from typing import Any
 from warpsmith.domain.device import Backend
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.options import refused_options
+from warpsmith.domain.templates.space import ParameterValue
 from warpsmith.errors import ExpressionError, InvalidInput
 from warpsmith.extensions.importers.script import Script, ScriptCall
-from warpsmith.extensions.importers.script_values import UNKNOWN, Array, FileText, Number, Size, plain
+from warpsmith.extensions.importers.script_values import Array, FileText, Number, Size, Unread, plain
 from warpsmith.extensions.scaffold.known import KnownArgument, KnownJob, Tunable
+from warpsmith.extensions.scaffold.yaml_text import TODO, yaml_number
 from warpsmith.system.source_text import read_source_text
 
 _CALL = "tune_kernel"
 _POSITIONS = (
-    "kernel_name",
-    "kernel_source",
-    "problem_size",
-    "arguments",
-    "tune_params",
-    "grid_div_x",
-    "grid_div_y",
-    "grid_div_z",
-    "restrictions",
+    *("kernel_name", "kernel_source", "problem_size", "arguments", "tune_params"),
+    *(
+        "grid_div_x",
+        "grid_div_y",
+        "grid_div_z",
+        "restrictions",
+        "answer",
+        "atol",
+        "verify",
+        "verbose",
+        "lang",
+    ),
+    *("device", "platform", "smem_args", "cmem_args", "texmem_args", "compiler", "compiler_options"),
+    *("defines", "log", "iterations", "block_size_names", "quiet", "strategy", "strategy_options", "cache"),
+    *("metrics", "simulation_mode", "observers", "objective", "objective_higher_is_better"),
 )
 _BLOCK_NAMES = ("block_size_x", "block_size_y", "block_size_z")
 _BLOCK_DEFAULTS = ("256", "1", "1")
-_LANGUAGES = {"CUDA": Backend.CUDA, "CUPY": Backend.CUDA, "NVCUDA": Backend.CUDA, "OPENCL": Backend.OPENCL}
+_LANGUAGES = {"CUDA": Backend.CUDA, "CUPY": Backend.CUDA, "NVCUDA": Backend.CUDA}
+_LANGUAGES |= {"OPENCL": Backend.OPENCL, "HIP": Backend.HIP}
 _MOST_CONFIGURATIONS = 200_000
 """Limit on the configurations that are looked at for the default one."""
+_WORD = re.compile(r"[A-Za-z_]\w{0,63}")
+
+
+class _Passed(dict[str, Any]):
+    """Values that a call passes, by parameter of `tune_kernel`; those that are read are noted.
+
+    Args:
+        call: an argument behind the known parameters is named by its position.
+    """
+
+    def __init__(self, call: ScriptCall) -> None:
+        further = (f"argument {n + 1}" for n in range(len(_POSITIONS), len(call.arguments)))
+        super().__init__(zip((*_POSITIONS, *further), call.arguments, strict=False))
+        self.update(call.keywords)
+        self.was_read: set[str] = set()
+
+    def taken(self, name: str) -> Any:
+        """The value of a parameter; None without one."""
+        self.was_read.add(name)
+        return self.get(name)
+
+    def unread(self) -> list[str]:
+        """Parameters that have a value and were not read."""
+        return [n for n, v in self.items() if n not in self.was_read and v is not None]
 
 
 @dataclass(frozen=True)
@@ -65,63 +99,84 @@ def read_script(path: Path, entry: str | None = None) -> TunerScript:
         script = Script(text, (_CALL,))
     except (SyntaxError, ValueError, RecursionError) as exc:
         raise InvalidInput("source", f"{path.name} cannot be read as Python: {exc}") from exc
-    call = _chosen(path, script.calls, entry)
-    given = _given(call)
-    space = _space(path, call, given)
-    backend = _LANGUAGES.get(str(given.get("lang")).upper())
-    reader = _TunerCall(path.name, given, space, script.sizes)
-    source = given.get("kernel_source", UNKNOWN)
+    given, line = _chosen(path, script.calls, entry)
+    space, remarks = _space(f"{path.name}:{line}", given.taken("tune_params"))
+    lang = given.taken("lang")
+    backend = _LANGUAGES.get(lang.upper()) if isinstance(lang, str) else None
+    source = given.taken("kernel_source")
     files = _files(path, source)
     if not files and not isinstance(source, str):
         raise InvalidInput(
             "source",
-            f"{path.name}:{call.line}: the kernel's source is made while it runs; give its file beside the "
+            f"{path.name}:{line}: the kernel's source is made while it runs; give its file beside the "
             f"script: warpsmith init KERNEL {path.name}",
         )
+    reader = _TunerCall(path.name, given, space, script.sizes, [f"{TODO}: {r}." for r in remarks])
+    if lang is not None and backend is None:
+        reader.left_out("lang", lang)
+    for condition in script.assumed:
+        reader.remarks.append(f"{TODO}: {condition} is taken to be true.")
+    same = sum(_Passed(c).get("kernel_name") == given["kernel_name"] for c in script.calls if _is_named(c))
+    if same > 1:
+        reader.remarks.append(f"{TODO}: {path.name} tunes this kernel {same} times; this is the first.")
     return TunerScript(
-        reader.known(str(given["kernel_name"]), backend or _backend_of(source, files)),
+        reader.known(str(given.taken("kernel_name")), backend or _backend_of(source, files)),
         source if isinstance(source, str) and not files else "",
         files,
         backend,
     )
 
 
-def _chosen(path: Path, calls: Sequence[ScriptCall], entry: str | None) -> ScriptCall:
-    named = [(c, _given(c).get("kernel_name")) for c in calls]
-    named = [(c, name) for c, name in named if isinstance(name, str)]
+def _is_named(call: ScriptCall) -> bool:
+    return isinstance(_Passed(call).get("kernel_name"), str)
+
+
+def _chosen(path: Path, calls: Sequence[ScriptCall], entry: str | None) -> tuple[_Passed, int]:
+    """What a call passes, and its line."""
+    named = [(_Passed(c), c.line) for c in calls if _is_named(c)]
     if not named:
         raise InvalidInput(
             "source", f"{path.name} calls no {_CALL} with a kernel's name that can be read from it"
         )
-    names = list(dict.fromkeys(str(name) for _, name in named))
+    names = list(dict.fromkeys(given["kernel_name"] for given, _ in named))
     if entry is None and len(names) > 1:
         raise InvalidInput("entry", f"{path.name} tunes {len(names)} kernels; name one of {', '.join(names)}")
     wanted = names[0] if entry is None else entry.partition("<")[0]
-    chosen = [c for c, name in named if str(name).partition("<")[0] == wanted]
+    chosen = [(given, line) for given, line in named if given["kernel_name"].partition("<")[0] == wanted]
     if not chosen:
         raise InvalidInput("entry", f"{path.name} tunes no {entry}; it tunes {', '.join(names)}")
     return chosen[0]
 
 
-def _given(call: ScriptCall) -> dict[str, Any]:
-    """The values that a call passes, by parameter of `tune_kernel`."""
-    return dict(zip(_POSITIONS, call.arguments, strict=False)) | dict(call.keywords)
-
-
-def _space(path: Path, call: ScriptCall, given: Mapping[str, Any]) -> dict[str, list[Any]]:
-    params = given.get("tune_params")
+def _space(place: str, params: Any) -> tuple[dict[str, list[ParameterValue]], list[str]]:
+    """Values that a job can have by parameter, and in words those that it cannot."""
     if not isinstance(params, dict) or not params:
-        raise InvalidInput("source", f"{path.name}:{call.line}: tune_params is made while the script runs")
-    found: dict[str, list[Any]] = {}
+        raise InvalidInput("source", f"{place}: tune_params is made while the script runs{_why(params)}")
+    found: dict[str, list[ParameterValue]] = {}
+    remarks: list[str] = []
     for name, values in params.items():
-        listed = [plain(v) for v in values] if isinstance(values, list | tuple) else []
-        if not listed or not all(type(v) in (int, float, bool, str) for v in listed):
-            raise InvalidInput(
-                "source",
-                f"{path.name}:{call.line}: the values of tune_params[{name!r}] are made while it runs",
-            )
-        found[str(name)] = list(dict.fromkeys(listed))
-    return found
+        numbers = _numbers(f"{place}: the values of tune_params[{name!r}] are made while it runs", values)
+        kept = [v for v in numbers if not isinstance(v, str) or _WORD.fullmatch(v)]
+        odd = ", ".join(repr(v) for v in numbers if v not in kept)
+        if odd:
+            remarks.append(f"a value of a job is a number or one word; {name} has no {odd}")
+        if kept:
+            found[str(name)] = kept
+    return found, remarks
+
+
+def _numbers(refusal: str, values: Any) -> list[Any]:
+    """The distinct values of a parameter, with numbers for texts that are numbers."""
+    listed = [plain(v) for v in values] if isinstance(values, list | tuple) else []
+    if not listed or not all(type(v) in (int, float, bool, str) for v in listed):
+        why = next((_why(v) for v in (values, *listed) if isinstance(v, Unread)), "")
+        raise InvalidInput("source", refusal + why)
+    return list(dict.fromkeys(yaml_number(v.strip()) if isinstance(v, str) else v for v in listed))
+
+
+def _why(value: Any) -> str:
+    held = plain(value)
+    return f" ({held.reason})" if isinstance(held, Unread) and held.reason else ""
 
 
 def _files(path: Path, source: Any) -> tuple[Path, ...]:
@@ -148,132 +203,170 @@ class _TunerCall:
     """Turns what a call is given into the words of a job."""
 
     origin: str
-    given: Mapping[str, Any]
+    given: _Passed
     space: Mapping[str, Sequence[Any]]
     sizes: Mapping[str, int]
-
-    def __post_init__(self) -> None:
-        self.remarks: list[str] = []
+    remarks: list[str]
 
     def known(self, entry: str, backend: Backend) -> KnownJob:
-        names = [str(n) for n in self._listed("block_size_names")] or list(_BLOCK_NAMES)
-        block = tuple(
-            name if name in self.space else default
-            for name, default in zip((*names, *_BLOCK_NAMES[len(names) :]), _BLOCK_DEFAULTS, strict=False)
-        )
+        names = [str(n) for n in self._listed("block_size_names")]
+        names += _BLOCK_NAMES[len(names) :]
+        own = set(self.space)
+        block = [n if n in own else usual for n, usual in zip(names, _BLOCK_DEFAULTS, strict=False)]
         grid = self._grid(names)
         positions = [self._argument(a) for a in self._listed("arguments")]
-        constants = self.given.get("cmem_args")
-        symbols = constants.items() if isinstance(constants, dict) else ()
+        symbols = self._symbols()
         constraints = tuple(self._constraints())
         options = self._options(backend)
         shared = self._shared()
         said = (t for p in positions for t in (*p.shape, p.value))
         dimensions = self._dimensions(" ".join([*grid, *block, *constraints, shared, *said]))
+        defaults = self._defaults(constraints, dimensions) if constraints else {}
+        atol = self._atol()
+        if unread := self.given.unread():
+            self.remarks.append(f"Not taken over from {self.origin}: {', '.join(unread)}.")
         return KnownJob(
             origin=self.origin,
             entry=entry,
-            workloads=(dimensions or {"n": 1024},),
-            arguments={str(name): self._argument(value) for name, value in symbols},
+            workloads=(dimensions or {"elements" if "n" in own else "n": 1024},)
+            if grid or dimensions
+            else (),
+            arguments=symbols,
             positions=tuple(positions),
             grid=_short(grid),
             block=_short(block),
             shared_bytes=shared,
             parameters=tuple(Tunable(n, tuple(v)) for n, v in self.space.items()),
-            defaults=self._defaults(constraints, dimensions) if constraints else {},
+            defaults=defaults,
             constraints=constraints,
             options=options,
+            atol=atol,
             remarks=tuple(self.remarks),
         )
 
+    def left_out(self, what: str, value: Any = None, instead: str = "") -> None:
+        """Note a part that is not taken over, with the reason if it was not understood."""
+        is_function = isinstance(value, ast.FunctionDef)
+        why = f" (a function, line {value.lineno})" if is_function else _why(value)
+        self.remarks.append(f"Not taken over from {self.origin}: {what}{why}{instead}.")
+
+    def _symbols(self) -> dict[str, KnownArgument]:
+        given = self.given.taken("cmem_args")
+        if isinstance(given, dict):
+            return {str(name): self._argument(value) for name, value in given.items()}
+        if given is not None:
+            self.left_out("cmem_args", given)
+        return {}
+
     def _listed(self, name: str) -> Sequence[Any]:
         """The values of an argument that is a list; none for others."""
-        given = self.given.get(name)
-        return given if isinstance(given, list | tuple) else ()
+        given = self.given.taken(name)
+        if isinstance(given, list | tuple):
+            return given
+        if given is not None:
+            self.left_out(name, given)
+        return ()
 
     def _dimensions(self, used: str) -> dict[str, int]:
         """The sizes that the words of a job name, without those of the space."""
         sizes = {n: v for n, v in self.sizes.items() if n not in self.space}
         return {n: v for n, v in sizes.items() if re.search(rf"\b{n}\b", used)}
 
-    def _left_out(self, what: str) -> None:
-        self.remarks.append(f"Not taken over from {self.origin}: {what}.")
+    def _atol(self) -> float | None:
+        atol = plain(self.given.taken("atol"))
+        if type(atol) in (int, float) and 0 <= atol <= 1e6:
+            return float(atol)
+        if atol is not None:
+            self.left_out("atol", atol)
+        return None
 
     def _grid(self, block_names: Sequence[str]) -> tuple[str, ...]:
-        problem = self.given.get("problem_size", UNKNOWN)
-        extents = list(problem) if isinstance(problem, list | tuple) else [problem]
-        if any(self._expression(e) is None for e in extents):
-            self._left_out("the problem's size, which is computed while it runs; grid is a guess")
+        problem = self.given.taken("problem_size")
+        extents = list(map(self._expression, problem if isinstance(problem, list | tuple) else [problem]))
+        divisors = [self.given.taken(f"grid_div_{axis}") for axis in "xyz"]
+        if None in extents:
+            self.left_out("problem_size", problem, "; grid is a guess")
             return ()
         grid = []
-        for axis, extent in zip("xyz", extents, strict=False):
-            at = "xyz".index(axis)
-            default = [block_names[at]] if at < len(block_names) and block_names[at] in self.space else []
-            divisors = self.given.get(f"grid_div_{axis}")
-            listed = default if divisors is None else divisors
-            if not isinstance(listed, list | tuple) or not all(isinstance(d, str) for d in listed):
-                self._left_out(f"grid_div_{axis}, which is a function; grid is a guess")
+        for at, (axis, extent) in enumerate(zip("xyz", extents, strict=False)):
+            default = [n for n in block_names[at : at + 1] if n in self.space]
+            listed = default if divisors[at] is None else divisors[at]
+            if not isinstance(listed, list | tuple) or any(self._expression(d) is None for d in listed):
+                self.left_out(f"grid_div_{axis}", listed, "; grid is a guess")
                 return ()
-            whole = " * ".join(d if d.isidentifier() else f"({d})" for d in listed)
-            text = str(self._expression(extent))
-            grid.append(f"ceil_div({text}, {whole.replace('/', '//')})" if whole else text)
+            texts = [str(self._expression(d)) for d in listed]
+            whole = " * ".join(d if re.fullmatch(r"\w+", d) else f"({d})" for d in texts)
+            grid.append(f"ceil_div({extent}, {whole.replace('/', '//')})" if whole else str(extent))
         return tuple(grid)
 
-    def _expression(self, value: Any) -> str | None:
-        value = value.value if isinstance(value, Number) else value
-        if isinstance(value, Size):
+    def _expression(self, given: Any) -> str | None:
+        """The text of a number or an expression; None if a job has no such expression."""
+        value = given.value if isinstance(given, Number) else given
+        if isinstance(value, Size) and not self._names(value.text) & set(self.space):
             return value.text
-        if isinstance(value, str):
-            return value
-        return str(int(value)) if type(value) is float and value == int(value) else None
+        if type(value) in (int, float, Size) and value == int(value):
+            return str(int(value))
+        return value if isinstance(value, str) and self._names(value) else None
+
+    def _names(self, text: str) -> set[str]:
+        try:
+            return set(Expression(text).names)
+        except ExpressionError:
+            return set()
 
     def _argument(self, value: Any) -> KnownArgument:
         if isinstance(value, Array):
             extents = [self._expression(e) for e in value.shape]
             known = () if None in extents else tuple(str(e) for e in extents)
-            return KnownArgument(value.dtype, known)
+            draw = {} if value.fill is None else {"distribution": "constant", "low": value.fill}
+            return KnownArgument(value.dtype, known, draw=draw)
         if isinstance(value, Number):
             if isinstance(value.value, float):
                 return KnownArgument(value.dtype, value=repr(value.value))
-            text = self._expression(value)
-            return KnownArgument(value.dtype, value=text or "")
+            return KnownArgument(value.dtype, value=self._expression(value) or "")
         return KnownArgument()
 
     def _constraints(self) -> Iterator[str]:
-        restrictions = self.given.get("restrictions") or []
-        for restriction in restrictions if isinstance(restrictions, list | tuple) else [restrictions]:
-            text = _condition(restriction)
-            if text is None:
-                self._left_out("a restriction that is a function; write it as an expression of `constraints`")
+        restrictions = self.given.taken("restrictions")
+        listed = restrictions if isinstance(restrictions, list) else [restrictions]
+        for restriction in listed if restrictions is not None else []:
+            is_function = isinstance(restriction, ast.FunctionDef)
+            text = _condition(restriction, set(self.space)) if is_function else restriction
+            if not isinstance(text, str):
+                self.left_out(
+                    "a restriction that is a function or an object",
+                    restriction,
+                    "; write it as an expression of `constraints`",
+                )
                 continue
             try:
-                unknown = Expression(text).names - set(self.space)
+                unknown = Expression(text).names - set(self.space) - set(self.sizes)
             except ExpressionError as exc:
-                self._left_out(f"the restriction {text!r}: {exc}")
+                self.left_out(f"the restriction {text!r}: {exc}")
                 continue
             if unknown:
-                self._left_out(f"the restriction {text!r}, which names {', '.join(sorted(unknown))}")
+                self.left_out(f"the restriction {text!r}, which names {', '.join(sorted(unknown))}")
                 continue
-            yield text
+            yield text.strip()
 
     def _options(self, backend: Backend) -> tuple[str, ...]:
         """The options, and macros that Kernel Tuner defines for every kernel."""
-        texts = [o for o in self._listed("compiler_options") if isinstance(o, str)]
-        refused = refused_options(backend, texts)
+        given = self._listed("compiler_options")
+        refused = [o for o in given if not isinstance(o, str) or refused_options(backend, [o])]
         for option in refused:
-            self._left_out(f"the compiler option {option!r}")
+            self.left_out(f"the compiler option {option!r}")
         fixed = [
             f"{n}={v}" for n, v in zip(_BLOCK_NAMES, _BLOCK_DEFAULTS, strict=True) if n not in self.space
         ]
         macros = ("kernel_tuner=1", *fixed)
-        return (*(o for o in texts if o not in refused), *(f"-D{macro}" for macro in macros))
+        return (*(o for o in given if o not in refused), *(f"-D{macro}" for macro in macros))
 
     def _shared(self) -> str:
-        shared = self.given.get("smem_args")
-        size = shared.get("size", UNKNOWN) if isinstance(shared, dict) else None
-        text = "" if size is None else self._expression(size)
-        if text is None:
-            self._left_out("smem_args, which is a function; write `shared_bytes` of the launch")
+        shared = self.given.taken("smem_args")
+        size = shared.get("size") if isinstance(shared, dict) else shared
+        text = None if size is None else self._expression(size)
+        if size is not None and text is None:
+            self.left_out("smem_args", size, "; write `shared_bytes` of the launch")
         return text or ""
 
     def _defaults(self, constraints: Sequence[str], dimensions: Mapping[str, int]) -> dict[str, Any]:
@@ -282,22 +375,34 @@ class _TunerCall:
         names = list(self.space)
         for values in itertools.islice(itertools.product(*self.space.values()), _MOST_CONFIGURATIONS):
             configuration = dict(zip(names, values, strict=True))
-            if all(e.evaluate({**dimensions, **configuration}) for e in judged):
-                return configuration
-        self._left_out("a default configuration: none of the first that were tried meets the restrictions")
+            try:
+                if all(e.evaluate({**dimensions, **configuration}) for e in judged):
+                    return configuration
+            except ExpressionError:
+                continue
+        self.left_out("a default configuration: none of the first that were tried meets the restrictions")
         return {}
 
 
-def _condition(restriction: Any) -> str | None:
-    """A restriction as an expression; None if it is a function."""
-    if isinstance(restriction, str):
-        return restriction.strip()
-    if not isinstance(restriction, ast.Lambda):
-        return None
-    parameters = [a.arg for a in restriction.args.args]
-    owner = parameters[0] if len(parameters) == 1 else ""
+def _condition(function: ast.FunctionDef, space: set[str]) -> str | None:
+    """A restriction as an expression; None if its body is more than arithmetic with branches.
+
+    Args:
+        space: names of the parameters, which a function of several arguments has as its own.
+    """
+    parameters = [a.arg for a in function.args.args]
+    owner = parameters[0] if len(parameters) == 1 and parameters[0] not in space else ""
+    found = _result(function.body, owner, {})
+    return None if found is None else ast.unparse(ast.fix_missing_locations(found))
+
+
+def _result(body: Sequence[ast.stmt], owner: str, local: Mapping[str, ast.expr]) -> ast.expr | None:
+    """The result of statements as one expression over parameters; None if there is none."""
 
     class Names(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.AST:
+            return copy.deepcopy(local.get(node.id, node))
+
         def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
             match node:
                 case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key))) if (
@@ -306,7 +411,23 @@ def _condition(restriction: Any) -> str | None:
                     return ast.Name(key, ast.Load())
             return self.generic_visit(node)
 
-    return ast.unparse(Names().visit(restriction.body))
+    def translated(node: ast.expr) -> ast.expr:
+        found: ast.expr = Names().visit(copy.deepcopy(node))
+        return found
+
+    if not body:
+        return None
+    match body[0]:
+        case ast.Return(value=ast.expr() as value):
+            return translated(value)
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            return _result(body[1:], owner, {**local, name: translated(value)})
+        case ast.If(test=test, body=then, orelse=other):
+            yes, no = (_result([*part, *body[1:]], owner, local) for part in (then, other))
+            return None if yes is None or no is None else ast.IfExp(translated(test), yes, no)
+        case ast.Expr(value=ast.Constant()):
+            return _result(body[1:], owner, local)
+    return None
 
 
 def _short(extents: Sequence[str]) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ def opened(files: Sequence[Path], sources: Sequence[Path], target: Path, wanted:
         made = (write_source(target.with_suffix(chosen.language.ending), script.source_text),)
 
     def known(kernel: KernelDefinition) -> KnownJob:
-        return script.known.for_arguments([a.name for a in kernel.arguments])
+        return script.known.for_arguments(kernel.arguments)
 
     entry = wanted.entry or script.known.entry
     return Opened(

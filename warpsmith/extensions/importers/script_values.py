@@ -1,21 +1,32 @@
 """Values of a Python script that are known without running it."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, NoReturn
+
+_LONGEST = 200
+"""Limit on the characters of a size's text."""
 
 
-class _UnknownValue:
-    """Value of a part of a script that is not understood."""
+class Unread:
+    """Value of a part of a script that is not understood; nothing can be computed with it.
+
+    Args:
+        reason: the part, with its line; empty if it is made while the script runs.
+    """
+
+    def __init__(self, reason: str = "") -> None:
+        self.reason = reason
 
     def __repr__(self) -> str:
-        return "UNKNOWN"
+        return f"Unread({self.reason})"
 
-    def __bool__(self) -> bool:
-        return False
+    def _refuse(self, *_: object) -> NoReturn:
+        raise TypeError(self.reason)
 
-
-UNKNOWN: Final[Any] = _UnknownValue()
+    __bool__ = __eq__ = _refuse
+    __hash__ = object.__hash__
 
 
 class Size(int):
@@ -27,10 +38,10 @@ class Size(int):
 
     text: str
 
-    def __new__(cls, value: int, text: str = "") -> "Size":
-        """A number; without a text it is one that the script writes out."""
+    def __new__(cls, value: int, text: str) -> "Size":
+        """A number with its text."""
         made = super().__new__(cls, value)
-        made.text = text or str(value)
+        made.text = text
         return made
 
 
@@ -40,7 +51,7 @@ class Number:
 
     dtype: str
     value: Any
-    """A `Size`, a float, or `UNKNOWN`."""
+    """A whole number, a float, or an `Unread`."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +59,11 @@ class Array:
     """An array of NumPy, without its elements."""
 
     shape: tuple[Any, ...]
-    """Extents, `Size` or `UNKNOWN`."""
-    dtype: str = "float64"
+    """Extents: whole numbers, or an `Unread`."""
+    dtype: str = ""
+    """Empty if it is not known."""
+    fill: int | float | None = None
+    """Value of all elements; None if it is not known, or several."""
 
 
 @dataclass(frozen=True)
@@ -60,35 +74,30 @@ class FileText:
 
 
 def plain(value: Any) -> Any:
-    """A value as Python has it, without texts."""
+    """A number as Python has it, without its type and text; other values as they are."""
     if isinstance(value, Number):
         return plain(value.value)
-    if isinstance(value, list | tuple):
-        return tuple(plain(v) for v in value)
     return int(value) if isinstance(value, Size) else value
 
 
-def combined(sign: str, left: Any, right: Any, value: int) -> Size:
-    """The whole number that an operation gives, with the text of both of its sides."""
+def combined(sign: str, left: Any, right: Any, value: int) -> int:
+    """The whole number that an operation gives, with the text of both sides if one of them has a text."""
     texts = [v.text if isinstance(v, Size) else str(v) for v in (left, right)]
-    if all(text.isdecimal() for text in texts):
-        return Size(value)
-    return Size(value, f"{_factor(texts[0])} {sign} {_factor(texts[1])}")
+    text = f"{_factor(texts[0])} {sign} {_factor(texts[1])}"
+    is_named = sign and (isinstance(left, Size) or isinstance(right, Size))
+    return Size(value, text) if is_named and len(text) <= _LONGEST else value
 
 
 def product(extents: Iterable[Any]) -> Any:
     """The product of a shape's extents."""
-    whole: Any = Size(1)
+    whole: Any = 1
     for given in extents:
         extent = given.value if isinstance(given, Number) else given
-        if whole == 1:
-            whole = extent
-        elif isinstance(whole, int) and isinstance(extent, int):
-            whole = combined("*", whole, extent, int(whole) * int(extent))
-        else:
-            return UNKNOWN
+        if isinstance(extent, Unread) or not isinstance(extent, int):
+            return Unread()
+        whole = extent if whole == 1 else combined("*", whole, extent, int(whole) * int(extent))
     return whole
 
 
 def _factor(text: str) -> str:
-    return text if text.isidentifier() or text.isdecimal() else f"({text})"
+    return text if re.fullmatch(r"\w+", text) else f"({text})"

@@ -1,9 +1,10 @@
 """Writes arguments, buffers and symbols of job files: fields as a line with its comment."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from warpsmith.extensions.scaffold.yaml_text import yaml_flow, yaml_number, yaml_word
+from warpsmith.extensions.scaffold.yaml_text import TODO, yaml_flow, yaml_number, yaml_word
 
 Fields = dict[str, Any]
 """Fields of an argument in the job form; numbers and expressions may be texts."""
@@ -27,16 +28,24 @@ class ArgumentLine:
     """Buffers that the argument leads to, besides the arguments."""
     is_told: bool = False
     """True if another tool's facts replaced guesses; YAML's own quotes are used then."""
+    doubts: Mapping[str, str] = field(default_factory=dict)
+    """Fields that are guesses, in words; they stand before the comment."""
 
     def item(self) -> str:
         """The line in a list of a job file."""
         if not self.fields:
-            return f"  # {self.comment}"
+            return f"  # {self.said}"
         text = yaml_flow(self.fields) if self.is_told else flow_text(self.fields)
         if members := self.fields.get("fields"):
             begin = flow_text({**self.fields, "fields": []}).removesuffix("]}")
             text = f"{begin}{','.join(_MEMBER + flow_text(m) for m in members)}]}}"
-        return f"    - {text}" + (f"  # {self.comment}" if self.comment else "")
+        return f"    - {text}" + (f"  # {self.said}" if self.said else "")
+
+    @property
+    def said(self) -> str:
+        """The comment, with what is doubtful."""
+        text = "; ".join(filter(None, (*self.doubts.values(), self.comment)))
+        return f"{TODO}: {text}" if self.doubts else text
 
 
 def flow_text(value: Any) -> str:

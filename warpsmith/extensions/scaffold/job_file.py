@@ -92,7 +92,7 @@ def job_scaffold(
     dimensions = known.dimensions() or dimensions_of(kernel, space)
     extent = next(iter(dimensions.values()))[0]
     known_sizes = Sizes(dimensions, space)
-    grid = known_sizes.named(space.grid) or [f"ceil_div({extent}, {space.block[0]})"]
+    grid = known_sizes.named(space.grid) or [f"ceil_div({extent}, {(known.block or space.block)[0]})"]
     arguments = []
     for n, a in enumerate(kernel.arguments):
         structs = StructWriter(index, enumerators, extent)
@@ -120,6 +120,7 @@ def job_scaffold(
         "workloads:",
         *_workloads(dimensions, known),
         *reference_lines(kernel, described, list(map(with_numbers, _behind(arguments, symbols)))),
+        *known.tolerances(described),
         "budget: {rounds: 2, trials: 200, seconds: 300}",
         *(f"# {remark}" for remark in known.remarks),
     ]

@@ -2,20 +2,24 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from warpsmith.domain.jobs.job import DEFAULT_TOLERANCES
 from warpsmith.extensions.scaffold.argument_line import ArgumentLine, with_numbers
 from warpsmith.extensions.scaffold.yaml_text import TODO, yaml_flow, yaml_number
+from warpsmith.source.declarations.argument_lists import KernelArgument
 from warpsmith.source.kernels.kernel_definitions import KernelDefinition
 
-_OF_BUFFERS = ("shape", "role")
+_OF_BUFFERS = ("shape", "role", "draw")
+_WRITTEN = ("output", "inout")
 _REPLACED = {
     "input": _OF_BUFFERS,
     "output": _OF_BUFFERS,
     "inout": _OF_BUFFERS,
-    "symbol": ("shape",),
+    "symbol": ("shape", "draw"),
     "scalar": ("value",),
 }
-"""Fields of an argument that facts take the place of, besides its type, by its role."""
+"""Fields of an argument that facts take the place of, besides those that are guesses, by its role."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +33,15 @@ class KnownArgument:
     value: str = ""
     """Value of a number, as an expression."""
     role: str = ""
+    draw: Mapping[str, Any] = field(default_factory=dict)
+    """Distribution of the elements."""
 
-    def fields(self) -> dict[str, str | int | float | list[str | int | float]]:
-        """The facts as fields of a job; a text is empty for what is unknown."""
+    def fields(self) -> dict[str, Any]:
+        """The facts as fields of a job, without what is unknown."""
         shape = [yaml_number(extent) for extent in self.shape]
-        return {
-            "dtype": self.dtype,
-            "shape": shape or "",
-            "role": self.role,
-            "value": yaml_number(self.value),
-        }
+        value = yaml_number(self.value)
+        found = {"dtype": self.dtype, "role": self.role, "shape": shape, "value": value, "draw": self.draw}
+        return {name: given for name, given in found.items() if given not in ("", [], {})}
 
 
 @dataclass(frozen=True)
@@ -71,14 +74,24 @@ class KnownJob:
     constraints: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     """Compile options."""
+    atol: float | None = None
+    """Absolute tolerance of floats that the kernel writes."""
     remarks: tuple[str, ...] = ()
     """Sentences about facts that could not be taken over."""
 
-    def for_arguments(self, names: Sequence[str]) -> "KnownJob":
+    def for_arguments(self, arguments: Sequence[KernelArgument]) -> "KnownJob":
         """The facts by name, for a kernel with these arguments in order."""
-        if len(self.positions) != len(names):
-            return self
-        return replace(self, arguments={**dict(zip(names, self.positions, strict=True)), **self.arguments})
+        varied = {p.name for p in self.parameters if len(p.values) > 1}
+        more = [
+            f"{TODO}: {a.name} has one type in a job, and `{a.base}` is a parameter: keep values of one size."
+            for a in arguments
+            if a.base in varied
+        ]
+        is_whole = len(self.positions) == len(arguments)
+        if not is_whole:
+            more.append(f"{TODO}: {self.origin} passes other than the kernel's {len(arguments)} arguments.")
+        named = {a.name: known for a, known in zip(arguments, self.positions, strict=False) if is_whole}
+        return replace(self, arguments=named | dict(self.arguments), remarks=(*self.remarks, *more))
 
     def dimensions(self) -> dict[str, tuple[str, int]]:
         """Dimensions and sizes by the argument that holds them, or by their own name if none does."""
@@ -91,18 +104,27 @@ class KnownJob:
 
     def informed(self, line: ArgumentLine, name: str) -> ArgumentLine:
         """The line of an argument with these facts in place of guesses."""
-        known = self.arguments.get(name)
-        if known is None or not (known.shape or known.value or known.role):
-            return line
         data = with_numbers(line.fields)
-        if data.get("role", "struct") == "struct":
-            return line
-        is_open = data["dtype"] == TODO or (TODO in line.comment and "type" in line.comment)
-        replaced = (*_REPLACED.get(data["role"], ()), *(["dtype"] if is_open else []))
-        data |= {f: v for f, v in known.fields().items() if v != "" and f in replaced and f in data}
-        if data["role"] == "output":
+        role = data.get("role", "struct")
+        known = self.arguments.get(name, KnownArgument()).fields() if role != "struct" else {}
+        told = {f: v for f, v in known.items() if f in line.doubts or f in _REPLACED.get(role, ())}
+        if told.get("role", role) == "output":
+            told.pop("draw", None)
             data.pop("draw", None)
-        return replace(line, fields=data, comment=f"as {self.origin} says", is_told=True)
+        elif "draw" not in told and told.get("dtype", "").startswith("float"):
+            data.pop("draw", None)  # that of elements which may be indices
+        if not told:
+            return line
+        said = f"{', '.join(told)} as {self.origin} says"
+        doubts = {field: words for field, words in line.doubts.items() if field not in told}
+        return replace(line, fields=data | told, comment=said, doubts=doubts, is_told=True)
+
+    def tolerances(self, arguments: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+        """Lines with the tolerances of the arguments that the kernel writes."""
+        usual = {a["name"]: DEFAULT_TOLERANCES.get(a["dtype"]) for a in arguments if a["role"] in _WRITTEN}
+        if self.atol is not None and any(usual.values()):
+            yield f"tolerances:  # atol as {self.origin} says"
+            yield from (f"  {n}: {{rtol: {t.rtol}, atol: {self.atol}}}" for n, t in usual.items() if t)
 
     def space(self) -> Iterator[str]:
         """Lines with the parameters and constraints of the search space."""

@@ -16,7 +16,8 @@ from warpsmith.extensions.scaffold.reading.placeholders import first_placeholder
 from warpsmith.extensions.scaffold.reading.switched_off import switched_off
 from warpsmith.extensions.scaffold.yaml_text import TODO, yaml_word
 from warpsmith.job_files.collected_headers import SentHeaders
-from warpsmith.job_files.jobfile import JobFile
+from warpsmith.job_files.finding import Finding
+from warpsmith.job_files.jobfile import InvalidJob, JobFile
 from warpsmith.job_files.kernel_sources import FoundSource, find_source
 from warpsmith.source.kernels.kernel_definitions import Dialect, KernelDefinition, find_kernels
 from warpsmith.source.macros.macro_words import defined_words, unknown_introductions
@@ -24,6 +25,12 @@ from warpsmith.source.macros.macro_words import defined_words, unknown_introduct
 _MAX_SHOWN = 8
 _MOST_SWITCHES = 4
 """Limit on the conditionals around a kernel that are switched on one after another."""
+_MOST_REFUSED = 100
+"""Limit on the rows of a job file that are left out one after another."""
+_LEFT_OUT = re.compile(r"  - \{|  \w+: \{|\w+: \S")
+"""Rows of a job file that may be left out: items and fields of one row."""
+_EMPTY = re.compile(r"^(?:parameters|constraints|tolerances):(?=[^\n{\[]*\n(?:#.*\n)*(?:\w|\Z))", re.M)
+"""A list of a job file without items."""
 _OPTIONS = ("backend", "entry")
 """Fields of a job that are options of `init`."""
 
@@ -102,6 +109,37 @@ def job_of_text(text: str, sources: Sequence[Path], target: Path, wanted: InitOp
     if "source_file" in kernel:  # the folder of the target may not exist so far
         kernel["source_file"] = str((target.parent / kernel["source_file"]).resolve())
     return replace(file, data={**file.data, "kernel": kernel}).job()
+
+
+def formed(text: str, sources: Sequence[Path], target: Path, wanted: InitOptions) -> str:
+    """The text of a job file with what a job refuses as comments; placeholders stay.
+
+    Raises:
+        InvalidInput: a part that a job refuses cannot be left out.
+    """
+    for _ in range(_MOST_REFUSED):
+        try:
+            job_of_text(text, sources, target, wanted)
+        except InvalidJob as exc:
+            rows = text.split("\n")
+            refused = [f for f in exc.findings if not _is_open(rows, f)]
+        else:
+            return text
+        if not refused:
+            return text
+        at = (refused[0].line or 1) - 1
+        if not _LEFT_OUT.match(rows[at]):
+            break
+        rows[at] = f"# {TODO}: left out: {' '.join(refused[0].message.split())}\n# {rows[at]}"
+        text = _EMPTY.sub(r"# \g<0>", "\n".join(rows))
+    raise InvalidInput("source", f"init cannot write this as a job: {refused[0]}")
+
+
+def _is_open(rows: Sequence[str], finding: Finding) -> bool:
+    """True for a finding about a placeholder that a person fills in."""
+    place = "needs the role" if finding.field in ("kernel", "kernel.arguments") else None
+    row = rows[(finding.line or 1) - 1]
+    return TODO in row if place is None else any(TODO in r and (place in r or r is row) for r in rows)
 
 
 def _scaffold(sources: Sequence[Path], target: Path, wanted: InitOptions) -> str:

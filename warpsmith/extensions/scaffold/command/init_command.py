@@ -86,7 +86,7 @@ def init(
     """
     from warpsmith.extensions.scaffold.command.editor import editor
     from warpsmith.extensions.scaffold.command.fill_ways import FillWays
-    from warpsmith.extensions.scaffold.command.init import InitOptions
+    from warpsmith.extensions.scaffold.command.init import InitOptions, formed
     from warpsmith.extensions.scaffold.command.kernel_list_view import show_kernels
     from warpsmith.extensions.scaffold.ports import opened, scaffold_for
     from warpsmith.settings import settings
@@ -105,7 +105,7 @@ def init(
     ways = FillWays(question, answer, asks_model)
     if (other := scaffold_for(sources, backend)) is not None:
         _refuse_for_triton(sources, defines, include_dirs, ways.any)
-        text = other.written(sources[0], target, entry)
+        text = formed(other.written(sources[0], target, entry), sources, target, wanted)
         write_text(target, text, "--out")
         _end(target, text, (), editing)
         return
@@ -116,6 +116,7 @@ def init(
         return
     if asks and not edits:
         made = _answered(made, target, [*folders, *(path.resolve().parent for path in found.sources)])
+    made = formed(made, found.sources, target, found.wanted)
     write_text(target, made, "--out")
     for path in found.written:
         echo(f"wrote {path}, the kernel's source")

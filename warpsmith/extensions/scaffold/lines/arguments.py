@@ -150,7 +150,9 @@ def argument_line(
     cannot = _inexpressible(a, elements.dtype)
     if cannot:
         rest: Fields = {"role": "input", "shape": [1]} if a.is_pointer else {"role": "scalar", "value": 0}
-        return ArgumentLine({"name": name, "dtype": TODO, **rest}, f"{TODO}: `{a.type_text}` {cannot}")
+        fields: Fields = {"name": name, "dtype": TODO, **rest}
+        known = {} if a.pointers > 1 else {"dtype": f"`{a.type_text}` {cannot}"}
+        return ArgumentLine(fields, "" if known else f"{TODO}: `{a.type_text}` {cannot}", doubts=known)
     if not a.is_pointer:
         return _scalar(name, a, elements, sizes)
     if a.address_space == "local":
@@ -168,8 +170,9 @@ def _scalar(name: str, a: KernelArgument, elements: _Elements, sizes: Sizes) -> 
         return ArgumentLine({**fields, "value": sizes.dimensions[a.name][0]})
     said = f"`{a.type_text}`; " if a.dtype is None else ""
     is_free = a.name in sizes.space.free
-    comment = "any value: it decides no branch and no index" if is_free else f"{TODO}: {said}its value"
-    return ArgumentLine({**fields, "value": scalar_value(a)}, comment)
+    comment = "any value: it decides no branch and no index" if is_free else ""
+    doubts = {} if is_free else {"value": f"{said}its value"}
+    return ArgumentLine({**fields, "value": scalar_value(a)}, comment, doubts=doubts)
 
 
 def _inexpressible(a: KernelArgument, dtype: Dtype | None) -> str:
@@ -231,14 +234,13 @@ def _buffer(
     is_drawn = role is not Role.OUTPUT
     holds_indices = is_drawn and _holds_indices(a.name, elements.dtype, sizes.space)
     of_type, doubt_of_type = _said_of_type(a, elements)
-    doubts = [
-        "" if reason else "shape",
-        doubt_of_type,
-        doubt,
-        "which numbers it may hold (draw)" if holds_indices else "",
-    ]
-    notes = [of_type, f"shape {reason}" if reason else ""]
-    said = "; ".join(filter(None, (*doubts, *notes)))
+    doubts = {
+        "shape": "" if reason else "shape",
+        "dtype": doubt_of_type,
+        "role": doubt,
+        "draw": "which numbers it may hold (draw)" if holds_indices else "",
+    }
+    said = "; ".join(filter(None, (of_type, f"shape {reason}" if reason else "")))
     *outer, last = sizes.of(a.name)
     known = elements.dtype or elements.guess
     draw = _draw(a, elements, kernel, holds_indices) if is_drawn else None
@@ -246,7 +248,8 @@ def _buffer(
     fields["shape"] = [*outer, elements.extent(last)]
     if draw:
         fields["draw"] = draw
-    return ArgumentLine(fields, f"{TODO}: {said}" if any(doubts) else said, role is not Role.INPUT)
+    kept = {field: words for field, words in doubts.items() if words}
+    return ArgumentLine(fields, said, role is not Role.INPUT, doubts=kept)
 
 
 def _draw(

@@ -43,22 +43,17 @@ def launch_lines(
     Args:
         named: the grid of `space` over the job's own dimensions.
     """
-    if known.grid and known.block:
-        yield f"    grid: [{', '.join(map(yaml_extent, known.grid))}]  # as {known.origin} says"
-        yield f"    block: [{', '.join(map(yaml_extent, known.block))}]"
-        if known.shared_bytes:
-            yield f"    shared_bytes: {yaml_extent(known.shared_bytes)}"
-        return
     said = f" (the source says {kernel.launch_bounds})" if kernel.launch_bounds else ""
     guessed = (
-        ("grid", GRID, named, f"{TODO}: blocks along x, y, z"),
-        ("block", BLOCK, space.block, f"{TODO}: threads along x, y, z{said}"),
+        ("grid", GRID, named, known.grid, f"{TODO}: blocks along x, y, z"),
+        ("block", BLOCK, space.block, known.block, f"{TODO}: threads along x, y, z{said}"),
     )
-    for field, key, extents, mark in guessed:
-        words = space.reasons.get(key, "")
+    for field, key, guess, told, mark in guessed:
+        words, extents = space.reasons.get(key, ""), told or guess
         comment = words if key in space.sure else "; ".join(w for w in (mark, words) if w)
+        comment = f"as {known.origin} says" if told else comment
         yield f"    {field}: [{', '.join(map(yaml_extent, extents))}]" + (f"  # {comment}" if comment else "")
-    if space.shared_bytes:
-        yield f"    shared_bytes: {yaml_extent(space.shared_bytes)}"
+    if shared := known.shared_bytes or (space.shared_bytes if not known.block else ""):
+        yield f"    shared_bytes: {yaml_extent(shared)}"
     elif dialect is not Dialect.OPENCL and re.search(r"\bextern\s+__shared__", kernel.body):
         yield f"    shared_bytes: 0  # {TODO}: the kernel uses dynamic shared memory"

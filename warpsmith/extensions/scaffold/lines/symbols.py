@@ -54,6 +54,6 @@ def _line(v: DeviceVariable, constants: Mapping[str, int]) -> ArgumentLine:
         return ArgumentLine({}, f"{TODO}: {words}")
     known = [integer_value(extent, constants) for extent in v.extents]
     shape = [str(extent or 1) for extent in known] + ([str(lanes)] if lanes > 1 else [])
-    said = "" if all(known) else f"shape: `{', '.join(v.extents)}`; "
+    doubts = {} if all(known) else {"shape": f"shape: `{', '.join(v.extents)}`"}
     fields = {"name": v.name, "dtype": dtype.value, "role": Role.SYMBOL.value, "shape": shape or ["1"]}
-    return ArgumentLine(fields, f"{TODO}: {said}host code fills it: a draw, or a value")
+    return ArgumentLine(fields, doubts=doubts | {"draw": "host code fills it: a draw, or a value"})

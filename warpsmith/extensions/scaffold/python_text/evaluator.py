@@ -1,12 +1,14 @@
 """Evaluates expressions and statements of a Python text from its syntax tree; nothing of the text is run.
 
 The language is literals, arithmetic, comprehensions, functions such as `range` and `itertools.product`, and
-functions of the text whose bodies are assignments, `if`, `for`, `append` and `return`.
+functions of the text whose bodies are assignments, `if`, loops, changes of lists and mappings, and `return`.
 """
 
 import ast
 import itertools
+import math
 import operator
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -14,8 +16,14 @@ from warpsmith.domain.expressions import BINARY, COMPARE
 
 Names = dict[str, Any]
 """Values of the names that a part of the text sees."""
-_METHODS = frozenset(("get", "items", "keys", "values", "copy", "append", "extend"))
+_METHODS: Mapping[type, frozenset[str]] = {
+    dict: frozenset("get items keys values copy update pop setdefault clear".split()),  # noqa: SIM905
+    list: frozenset("append extend insert remove pop index count copy sort reverse clear".split()),  # noqa: SIM905
+    str: frozenset("upper lower strip split startswith endswith".split()),  # noqa: SIM905
+}
 _MOST_REPEATS = 8
+_WIDE = re.compile(r"\d{3}|\*")
+"""Width of a formatted text that may be too large."""
 _TEXT_ITEM = 50
 """Characters of a text that count as one element of a list."""
 _MOST_BITS = 64
@@ -26,18 +34,26 @@ _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.LShift: operator.lshift,
     ast.RShift: operator.rshift,
     ast.BitOr: operator.or_,
+    ast.BitAnd: operator.and_,
+    ast.BitXor: operator.xor,
 }
 _COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     **COMPARE,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
 }
-_UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {ast.Not: operator.not_, ast.USub: operator.neg}
-_SIZES = (min, max, len, int, bool, abs, sum)
-_SERIES = (list, tuple, sorted, dict)
-_LAZY = (range, itertools.product, zip, enumerate)
+_UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.Not: operator.not_,
+    ast.USub: operator.neg,
+    ast.Invert: operator.invert,
+}
+_SIZES = (min, max, len, int, bool, abs, sum, float, str, round, any, all)
+_MATH = (math.ceil, math.floor, math.log2, math.sqrt, math.prod, math.gcd)
+_SERIES = (list, tuple, sorted, dict, set)
+_LAZY = (range, itertools.product, zip, enumerate, reversed)
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    **{function.__name__: function for function in (*_SIZES, *_SERIES, *_LAZY)},
+    **{function.__name__: function for function in (*_SIZES, *_MATH, *_SERIES, *_LAZY)},
+    "OrderedDict": dict,
     "constexpr": lambda a: a,
     "cdiv": lambda a, b: -(-a // b),
     "next_power_of_2": lambda a: 1 << max(int(a) - 1, 0).bit_length(),
@@ -51,6 +67,10 @@ class NotLiteral(Exception):
         super().__init__(f"line {line}: {words}")
 
 
+class TooManySteps(NotLiteral):
+    """A part of a text that takes longer than an evaluation may."""
+
+
 class Returned(Exception):
     """Ends the body of a function of the text, and holds its result."""
 
@@ -60,6 +80,10 @@ class Returned(Exception):
 
 class _NextRound(Exception):
     """Ends one round of a loop of the text."""
+
+
+class _LastRound(Exception):
+    """Ends a loop of the text."""
 
 
 class Evaluator:
@@ -81,6 +105,7 @@ class Evaluator:
     def __init__(self, functions: Mapping[str, ast.FunctionDef]) -> None:
         self.functions = functions
         self.steps = 0
+        self.last_step = self.most_steps
         self.depth = 0
 
     def value(self, node: ast.expr, scope: Names) -> Any:
@@ -107,8 +132,8 @@ class Evaluator:
             NotLiteral: there were too many.
         """
         self.steps += 1
-        if self.steps > self.most_steps:
-            raise NotLiteral(node.lineno, "takes too many steps")
+        if self.steps > self.last_step:
+            raise TooManySteps(node.lineno, "takes too many steps")
 
     def _reader(self, prefix: str, node: ast.stmt | ast.expr) -> Callable[[Any, Names], Any]:
         found: Callable[[Any, Names], Any] | None = getattr(self, f"{prefix}_{type(node).__name__}", None)
@@ -147,20 +172,21 @@ class Evaluator:
         return self.binary(node.op, self.value(node.left, scope), self.value(node.right, scope), node)
 
     def _of_UnaryOp(self, node: ast.UnaryOp, scope: Names) -> Any:
-        return _UNARY.get(type(node.op), lambda a: a)(self.value(node.operand, scope))
+        return _UNARY.get(type(node.op), lambda a: a)(self.number(self.value(node.operand, scope)))
 
     def _of_BoolOp(self, node: ast.BoolOp, scope: Names) -> Any:
         found: Any = None
         for value in node.values:
             found = self.value(value, scope)
-            if bool(found) is isinstance(node.op, ast.Or):
+            if bool(self.number(found)) is isinstance(node.op, ast.Or):
                 break
         return found
 
     def _of_Compare(self, node: ast.Compare, scope: Names) -> Any:
-        left = self.value(node.left, scope)
+        left = self.number(self.value(node.left, scope))
         for op, other in zip(node.ops, node.comparators, strict=True):
-            right = self.value(other, scope)
+            right = self.number(self.value(other, scope))
+            self._weigh([left, right], node)
             if not _COMPARE[type(op)](left, right):
                 return False
             left = right
@@ -178,6 +204,18 @@ class Evaluator:
         rounds = self.rounds(node.generators, scope)
         return {self.value(node.key, inner): self.value(node.value, inner) for inner in rounds}
 
+    def _of_JoinedStr(self, node: ast.JoinedStr, scope: Names) -> Any:
+        found = "".join(self.value(part, scope) for part in node.values)
+        self._limited(found, node)
+        return found
+
+    def _of_FormattedValue(self, node: ast.FormattedValue, scope: Names) -> Any:
+        found = self.number(self.value(node.value, scope))
+        form = "" if node.format_spec is None else self.value(node.format_spec, scope)
+        if not isinstance(found, int | float | str) or node.conversion > 0 or _WIDE.search(form):
+            self.unread(node, scope)
+        return format(found, form)
+
     def _of_Subscript(self, node: ast.Subscript, scope: Names) -> Any:
         return self.value(node.value, scope)[self.value(node.slice, scope)]
 
@@ -192,8 +230,11 @@ class Evaluator:
         for keyword in node.keywords:
             given = self.value(keyword.value, scope)
             keywords |= self.mapping(given) if keyword.arg is None else {keyword.arg: given}
-        if isinstance(node.func, ast.Name) and name in self.functions:
-            return self.called(self.functions[name], arguments, keywords, scope)
+        if isinstance(node.func, ast.Name):
+            local = scope.get(name)
+            known = local if isinstance(local, ast.FunctionDef) else self.functions.get(name)
+            if known is not None:
+                return self.called(known, arguments, keywords, scope)
         owner = None
         if isinstance(node.func, ast.Attribute) and self.is_method(name):
             owner = self.value(node.func.value, scope)
@@ -203,7 +244,7 @@ class Evaluator:
 
     def test(self, node: ast.expr, scope: Names) -> bool:
         """The truth of a condition."""
-        return bool(self.value(node, scope))
+        return bool(self.number(self.value(node, scope)))
 
     def spread(self, value: Any) -> Iterable[Any]:
         """The elements of a value behind `*`."""
@@ -213,9 +254,13 @@ class Evaluator:
         """The items of a value behind `**`."""
         return dict(value)
 
+    def number(self, value: Any) -> Any:
+        """The number that a value holds; other values as they are."""
+        return value
+
     def is_method(self, name: str) -> bool:
         """True if the value before the name of a function matters for its result."""
-        return name in _METHODS
+        return any(name in names for names in _METHODS.values())
 
     def outer(self, scope: Names) -> Names:
         """The names that a function of the text sees beside its parameters, from those of its caller."""
@@ -237,11 +282,24 @@ class Evaluator:
             found = _BINARY[type(op)](left, right)
         except (TypeError, ValueError, ArithmeticError) as exc:
             raise NotLiteral(node.lineno, "has no value") from exc
+        return self._bounded(found, node)
+
+    def _bounded(self, found: Any, node: ast.expr) -> Any:
         if isinstance(found, int) and abs(found) > 2**_MOST_BITS:
             raise NotLiteral(node.lineno, "is too large a number")
         if isinstance(found, list | tuple | str | bytes):
             self._limited(found, node)
         return found
+
+    def _weigh(self, values: Iterable[Any], node: ast.expr) -> None:
+        """Count all elements of values, those of nested lists too, as steps."""
+        waiting = list(values)
+        while waiting:
+            item = waiting.pop()
+            if isinstance(item, list | tuple | set | dict):
+                self.steps += len(item)
+                self.count(node)
+                waiting += item.values() if isinstance(item, dict) else item
 
     def function(self, node: ast.Call, owner: Any, arguments: Sequence[Any], keywords: Names) -> Any:
         """The value of a call of a function that the text does not define.
@@ -253,14 +311,15 @@ class Evaluator:
             NotLiteral: the function is none of the language.
         """
         name = called_name(node)
-        if isinstance(owner, dict | list) and name in _METHODS:
-            found = getattr(owner, name)(*arguments)
+        self._weigh([owner, *arguments], node)
+        if name in _METHODS.get(type(owner), ()):
+            found = getattr(owner, name)(*arguments, **keywords)
             self._limited(owner, node)
             return found
         if name not in _FUNCTIONS or not 0 <= keywords.get("repeat", 1) <= _MOST_REPEATS:
             return self.unread(node, {})
         found = _FUNCTIONS[name](*arguments, **keywords)
-        return list(self.items(found, node)) if isinstance(found, _LAZY) else found
+        return list(self.items(found, node)) if isinstance(found, _LAZY) else self._bounded(found, node)
 
     # Calls and statements
 
@@ -312,7 +371,10 @@ class Evaluator:
     def statement(self, node: ast.stmt, scope: Names) -> None:
         """Evaluate one statement."""
         self.count(node)
-        self._reader("_do", node)(node, scope)
+        try:
+            self._reader("_do", node)(node, scope)
+        except _NO_VALUE as exc:
+            raise NotLiteral(node.lineno, f"{shown(node)} has no value") from exc
 
     def _do_Return(self, node: ast.Return, scope: Names) -> None:
         raise Returned(None if node.value is None else self.value(node.value, scope))
@@ -327,24 +389,41 @@ class Evaluator:
             self.assign(node.target, self.value(node.value, scope), scope)
 
     def _do_AugAssign(self, node: ast.AugAssign, scope: Names) -> None:
-        if isinstance(node.target, ast.Name):
-            left, right = self.value(node.target, scope), self.value(node.value, scope)
-            scope[node.target.id] = self.binary(node.op, left, right, node.value)
-        else:
-            self.unread(node, scope)
+        left, right = self.value(node.target, scope), self.value(node.value, scope)
+        self.assign(node.target, self.binary(node.op, left, right, node.value), scope)
+
+    def _do_Delete(self, node: ast.Delete, scope: Names) -> None:
+        for target in node.targets:
+            if not isinstance(target, ast.Subscript):
+                self.unread(node, scope)
+            else:
+                del self.value(target.value, scope)[self.value(target.slice, scope)]
 
     def _do_If(self, node: ast.If, scope: Names) -> None:
         self.run(node.body if self.test(node.test, scope) else node.orelse, scope)
 
     def _do_For(self, node: ast.For, scope: Names) -> None:
-        if node.orelse:
-            self.unread(node, scope)
         for item in self.items(self.value(node.iter, scope), node.iter):
             self.assign(node.target, item, scope)
-            try:
-                self.run(node.body, scope)
-            except _NextRound:
-                continue
+            if not self._goes_on(node.body, scope):
+                return
+        self.run(node.orelse, scope)
+
+    def _do_While(self, node: ast.While, scope: Names) -> None:
+        while self.test(node.test, scope):
+            if not self._goes_on(node.body, scope):
+                return
+        self.run(node.orelse, scope)
+
+    def _goes_on(self, body: Iterable[ast.stmt], scope: Names) -> bool:
+        """Evaluate one round of a loop; False if it ends the loop."""
+        try:
+            self.run(body, scope)
+        except _NextRound:
+            pass
+        except _LastRound:
+            return False
+        return True
 
     def _do_Expr(self, node: ast.Expr, scope: Names) -> None:
         self.value(node.value, scope)
@@ -355,14 +434,23 @@ class Evaluator:
     def _do_Continue(self, node: ast.Continue, scope: Names) -> None:
         raise _NextRound
 
+    def _do_Break(self, node: ast.Break, scope: Names) -> None:
+        raise _LastRound
+
     def assign(self, target: ast.expr, value: Any, scope: Names) -> None:
-        """Give a value to a name, or its elements to several.
+        """Give a value to a name, an element of a list or mapping, or its elements to several names.
 
         Raises:
-            NotLiteral: the target is neither.
+            NotLiteral: the target is none of these.
         """
-        for name, item in self._bound(target, value):
-            scope[name] = self.named(name, item)
+        if isinstance(target, ast.Subscript):
+            self.value(target.value, scope)[self.value(target.slice, scope)] = value
+        elif isinstance(target, ast.Tuple | ast.List):
+            for part, item in zip(target.elts, value, strict=True):
+                self.assign(part, item, scope)
+        else:
+            for name, item in self._bound(target, value):
+                scope[name] = self.named(name, item)
 
     def items(self, found: Iterable[Any], node: ast.expr) -> Iterator[Any]:
         """The elements of a value that is counted through, up to the limit."""
@@ -380,7 +468,7 @@ class Evaluator:
         for item in self.items(self.value(first.iter, scope), first.iter):
             self.count(first.iter)
             inner = scope | dict(self._bound(first.target, item))
-            if all(self.value(test, inner) for test in first.ifs):
+            if all(self.number(self.value(test, inner)) for test in first.ifs):
                 yield from self.rounds(rest, inner)
 
     def _bound(self, target: ast.expr, value: Any) -> Iterator[tuple[str, Any]]:
@@ -397,8 +485,8 @@ class Evaluator:
         """The reason for which an operation is not even tried; empty if there is none."""
         if isinstance(op, ast.Pow | ast.LShift):
             return "" if isinstance(right, int) and abs(right) <= _MOST_BITS else "has too large an exponent"
-        if isinstance(op, ast.Mod):
-            return "formats a text" if isinstance(left, str) else ""
+        if isinstance(op, ast.Mod) and isinstance(left, str):
+            return "formats a wide text" if _WIDE.search(left) else ""
         if isinstance(op, ast.Mult):
             lengths = [len(x) for x in (left, right) if isinstance(x, str | bytes | list | tuple)]
             counts = [abs(x) for x in (left, right) if isinstance(x, int)]
