@@ -152,7 +152,8 @@ def test_arithmetic_of_scripts_is_evaluated(tmp_path: Path, size: str) -> None:
         ('params["tile"] = [1 << i for i in range(5) if i != 2]', (1, 2, 8, 16)),
         ('params.update(tile=[3])\nparams["tile"] += [5]', (3, 5)),
         ('for axis in ["tile"]:\n    params[f"{axis}"] = [7, 8]', (7, 8)),
-        ('params["tile"] = []\nb = 1\nwhile True:\n    params["tile"].append(b)\n    b *= 2\n    if b > 4: break',
+        ('params["tile"] = []\nb = 1\nwhile True:\n    params["tile"].append(b)\n    b *= 2\n'
+         "    if b > 4: break",
          (1, 2, 4)),
         ('def powers(n):\n    if n > 2:\n        return [2**i for i in range(n)]\n    return [1]\n'
          'params["tile"] = powers(3)', (1, 2, 4)),
