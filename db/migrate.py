@@ -134,7 +134,8 @@ def _without_foreign_keys(connection: Any, _record: Any) -> None:
 
 def _config(connection: Connection | None) -> Config:
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    # Its values are templates, in which a percent sign is written twice.
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
 

@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, Self, cast, get_args
+from urllib.parse import quote
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -147,7 +148,8 @@ class Settings(BaseSettings):
     @property
     def sqlalchemy_url(self) -> str:
         """The database that holds everything."""
-        return self.database_url or f"sqlite:///{self.data_dir.absolute() / 'warpsmith.db'}"
+        # SQLAlchemy, which a client lacks, writes a path into a URL in the same way.
+        return self.database_url or f"sqlite:///{quote(str(self.data_dir.absolute() / 'warpsmith.db'))}"
 
     @property
     def job_memory_bytes(self) -> int:
