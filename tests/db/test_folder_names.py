@@ -1,10 +1,9 @@
-"""The database lies in the data folder, whatever the folder's name is: no path goes through a URL unquoted."""
+"""The database lies in the data folder, whatever the folder's name is: no path is taken for a URL."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given
+from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from sqlalchemy import text
@@ -33,10 +32,6 @@ NAMES = (
 )
 
 
-def named(names: Sequence[str]) -> Path:
-    return Path(*names, "warpsmith.db")
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_the_database_is_in_its_folder_and_nothing_lies_beside_it(tmp_path: Path, name: str) -> None:
     data_dir = tmp_path / name
@@ -58,9 +53,7 @@ def test_the_database_is_in_its_folder_and_nothing_lies_beside_it(tmp_path: Path
 @given(st.lists(st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1), min_size=1))
 @example(["%", "?", "#"])
 @example(["%2F%00"])
-@hypothesis_settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@hypothesis_settings(max_examples=100, deadline=None)
 def test_every_path_comes_back_from_its_address(names: list[str]) -> None:
     data_dir = Path("/", *names)
     address = normal_url(Settings(_env_file=None, data_dir=data_dir).sqlalchemy_url)

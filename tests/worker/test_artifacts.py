@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from warpsmith.domain.device import DeviceInfo
+from warpsmith.backends.cuda import toolkit
+from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.templates.outcome import CompileFacts, Rejected, Stage
 from warpsmith.domain.templates.template import ConfiguredKernel, Template
 from warpsmith.testing.jobs import DEVICE, scale_job
 from worker.device.compile_cache import ArtifactStore, CachedCompiler, artifact_key
+from worker.works.trial_reuse import reuse_key
 
 JOB = scale_job()
 TEMPLATE = Template(kernel=JOB.kernel, space=JOB.space)
@@ -74,9 +76,46 @@ def test_the_key_is_of_all_that_a_binary_is_made_from() -> None:
         artifact_key(kernel(), DEVICE.model_copy(update={"driver": "2"})),
         artifact_key(kernel(), DEVICE.model_copy(update={"architecture": "x"})),
         artifact_key(kernel(), DEVICE.model_copy(update={"name": "x"})),
+        artifact_key(kernel(), DEVICE.model_copy(update={"compiler": "OpenCL 3.0 PoCL, LLVM 14"})),
+        artifact_key(kernel(), DEVICE.model_copy(update={"compiler": "OpenCL 3.0 PoCL, LLVM 15"})),
     ]
     assert len({same, *others}) == len(others) + 1
     assert artifact_key(kernel(includes=("cutlass",)), DEVICE) is None
+
+
+@pytest.mark.parametrize("backend", [Backend.CUDA, Backend.HIP])
+@pytest.mark.parametrize("replaced", ["nvcc", "libnvrtc.so.12"])
+def test_another_compiler_makes_other_keys(
+    backend: Backend, replaced: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A toolkit that is replaced in place keeps its paths."""
+    toolkit_home(tmp_path, "1")
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    keys = set()
+    for version in "112":
+        toolkit_home(tmp_path, version, replaced)
+        toolkit._libraries.cache_clear()  # as a new process has it
+        keys.add(artifact_key(kernel(backend=backend), DEVICE))
+        keys.add(
+            reuse_key(JOB, TEMPLATE.model_copy(update={"kernel": kernel(backend=backend).kernel}), "t", "d")
+        )
+    toolkit._libraries.cache_clear()
+    assert len(keys) == 4
+
+
+def toolkit_home(folder: Path, version: str, only: str = "") -> None:
+    """A CUDA toolkit whose compilers are of a version."""
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "lib64").mkdir(exist_ok=True)
+    if only in ("", "nvcc"):
+        (folder / "bin" / "nvcc").write_text(f"#!/bin/sh\necho release {version}\n")
+        (folder / "bin" / "nvcc").chmod(0o755)
+        os.utime(folder / "bin" / "nvcc", (int(version), int(version)))
+    if only in ("", "libnvrtc.so.12"):
+        (folder / "lib64" / "libnvrtc.so.12").unlink(missing_ok=True)
+        (folder / "lib64" / f"libnvrtc.so.12.{version}").touch()
+        (folder / "lib64" / "libnvrtc.so.12").symlink_to(f"libnvrtc.so.12.{version}")
+        (folder / "lib64" / f"libnvrtc.so.12.{int(version) - 1}").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("spoil", [b"", b"x", b"0" * 64 + b"\n{}\n"], ids=["empty", "short", "digest"])

@@ -168,6 +168,38 @@ def test_another_protocol_device_or_operator_reuses_nothing(
     assert len(lab.run()[1]) == 16
 
 
+def test_trials_are_reused_while_the_operators_headers_stay_as_they_are(tmp_path: Path) -> None:
+    """Their files may change under the same name."""
+    job = scale_job()
+    kernel = job.kernel.model_copy(update={"includes": ("cutlass",)})
+    template = Template(kernel=kernel, space=job.space)
+    (tmp_path / "deep").mkdir()
+
+    def key(**folders: Path) -> str:
+        return trial_reuse.reuse_key(job, template, "t", "d", include_dirs=folders)
+
+    assert not key() and not key(other=tmp_path) and not key(cutlass=tmp_path / "none")
+    keys = []
+    for text in ("int a;", "int b;", "int a;"):
+        (tmp_path / "deep" / "a.h").write_text(text)
+        keys.append(key(cutlass=tmp_path))
+    assert keys[0] == keys[2] != keys[1] and all(keys)
+    (tmp_path / "deep" / "a.h").rename(tmp_path / "deep" / "b.h")
+    assert key(cutlass=tmp_path) not in keys
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trial_reuse, "MOST_HEADERS", 1)
+        assert not key(cutlass=tmp_path)
+
+
+def test_another_compiler_of_the_driver_reuses_nothing() -> None:
+    job = scale_job()
+    template = Template(kernel=job.kernel, space=job.space)
+    keys = {
+        trial_reuse.reuse_key(job, template, "t", "d", made) for made in ("LLVM 14", "LLVM 15", "LLVM 14")
+    }
+    assert len(keys) == 2
+
+
 def test_a_worker_that_died_after_taking_over_goes_on(lab: Lab) -> None:
     """What was taken over is no first trial: the template is still checked whole."""
     lab.run()

@@ -114,6 +114,8 @@ class DeviceInfo(Frozen):
     driver: str
     architecture: str
     """`sm_90` for CUDA; `gfx942` for HIP on AMD; the OpenCL C version for OpenCL."""
+    compiler: str = ""
+    """Version of the driver's own compiler: of the platform for OpenCL; empty where no driver compiles."""
     limits: DeviceLimits
     shares_host: bool = False
     """True if kernels run on the host's own cores; nothing may then compile during a timing."""

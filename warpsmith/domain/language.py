@@ -123,7 +123,7 @@ class Language:
     toolkit_folders: Hook = tuple
     """() -> folders of a toolkit that children may read."""
     compiler_version: Hook = _no_text
-    """() -> version of a compiler that is a module of Python; empty for other compilers."""
+    """() -> versions of the compilers of this machine; empty for one that is a part of a device's driver."""
     lacking: Hook = _no_text
     """() -> what this machine lacks to run it on devices that it has; empty if nothing."""
 

@@ -40,6 +40,7 @@ LANGUAGES = (
         has_nvidia_tools=True,
         compiles_anywhere=True,
         problem=imported(_CHECKS, "cuda_problem"),
+        compiler_version=imported("warpsmith.backends.cuda.toolkit", "compiler_version"),
     ),
     Language(
         name="opencl",

@@ -21,7 +21,7 @@ from warpsmith.domain.templates.outcome import CompileFacts, Rejected
 from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.tuning.ports import CompilerPort
 
-FORMAT = 5
+FORMAT = 6
 SWEEP_S = 300.0
 KEEP = 0.8
 """Fraction of the size limit that a sweep leaves."""
@@ -180,6 +180,7 @@ def artifact_key(kernel: ConfiguredKernel, device: DeviceInfo) -> str | None:
         device.name,
         device.architecture,
         device.driver,
+        device.compiler,
     ]
     text = json.dumps(made_from, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -5,7 +5,10 @@ They are told to the searcher and may become finalists. Published figures are al
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping
+from itertools import islice
+from pathlib import Path
 
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
@@ -31,14 +34,55 @@ LASTING = frozenset({Stage.COMPILE, Stage.GUARD, Stage.CORRECTNESS})
 """Stages of rejections that would occur again; others may be due to the machine or the space."""
 
 
-def reuse_key(job: Job, template: Template, tenant: str, device_class: str) -> str:
-    """Key that is equal for two candidates whose trials are interchangeable. Tenants share nothing."""
+MOST_HEADERS, MOST_HEADER_BYTES = 10_000, 256 << 20
+"""Limits on an operator's include folder that is read for a key; with a larger one nothing is reused."""
+
+
+def reuse_key(
+    job: Job,
+    template: Template,
+    tenant: str,
+    device_class: str,
+    driver_compiler: str = "",
+    include_dirs: Mapping[str, Path] | None = None,
+) -> str:
+    """Key that is equal for two candidates whose trials are interchangeable; empty if that is not known.
+
+    Tenants share nothing.
+
+    Args:
+        driver_compiler: see `DeviceInfo.compiler`.
+        include_dirs: the operator's include folders, whose files may change under the same name.
+    """
+    headers = [_digest((include_dirs or {}).get(name)) for name in template.kernel.includes]
+    if not all(headers):
+        return ""
     fields = job.model_dump(mode="json", exclude=set(NOT_JUDGED_BY))
     del fields["objective"]["energy"]  # measured in verification, never in a trial
     fields["workloads"] = sorted(w.key for w in job.workloads)
-    judged = [__version__, PROTOCOL, tenant, device_class, fields, template.kernel.model_dump(mode="json")]
+    compilers = [driver_compiler, template.kernel.backend.language.compiler_version()]
+    kernel = template.kernel.model_dump(mode="json")
+    judged = [__version__, PROTOCOL, tenant, device_class, compilers, headers, fields, kernel]
     text = json.dumps(judged, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _digest(folder: Path | None) -> str:
+    """Hash of all files of a folder; empty if it cannot be read, or is too large."""
+    found, left = hashlib.sha256(), MOST_HEADER_BYTES
+    try:
+        files = [] if folder is None else sorted(islice(folder.rglob("*"), MOST_HEADERS + 1))
+        if not 0 < len(files) <= MOST_HEADERS:
+            return ""
+        for path in files:
+            content = path.read_bytes() if path.is_file() else b""
+            left -= len(content)
+            if left < 0:
+                return ""
+            found.update(f"{os.fsencode(path)!r} {len(content)}\n".encode() + content)
+    except OSError:
+        return ""
+    return found.hexdigest()
 
 
 def adopt_known(
@@ -49,11 +93,15 @@ def adopt_known(
     if within_s <= 0:
         return 0
     assert row.lease_token is not None
+    with context.database.read() as session:
+        device_class = JobRepository(session).get(row.job_id).device_class or ""
+    compiler, folders = baseline.device.compiler, context.settings.permitted_includes()
+    key = reuse_key(job, candidate.template, row.tenant, device_class, compiler, folders)
+    if not key:
+        return 0
     with context.database.write() as session:
         # The fence: a worker that has lost this task writes nothing.
         TaskRepository(session).renew(row.id, row.lease_token, context.settings.lease_s)
-        device_class = JobRepository(session).get(row.job_id).device_class or ""
-        key = reuse_key(job, candidate.template, row.tenant, device_class)
         CandidateRepository(session).set_reuse_key(candidate.id, key)
         trials = TrialRepository(session)
         kept = list(still_count(job, candidate.template.space, baseline, trials.known(key, within_s)))

@@ -2,6 +2,10 @@
 
 import os
 import re
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,6 +28,13 @@ def find_nvcc() -> Path | None:
     return next((c for c in candidates if c.exists()), None)
 
 
+def compiler_version() -> str:
+    """Versions of NVRTC, nvcc and the toolkit's headers that sources meet here."""
+    nvcc = find_nvcc()
+    told = "" if nvcc is None else _told_by(nvcc.resolve(), nvcc.stat().st_mtime_ns)
+    return "; ".join((*_libraries(), told))
+
+
 def cccl_version() -> str:
     """Version of the toolkit's C++ libraries (CCCL), such as `3.0.1`; empty if it is not known."""
     for folder in toolkit_includes():
@@ -33,6 +44,29 @@ def cccl_version() -> str:
             number = int(found.group(1))
             return f"{number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}"
     return ""
+
+
+@cache
+def _libraries() -> tuple[str, ...]:
+    # Once for a process: its compile children are forked from one that has loaded NVRTC.
+    packages = {f"{d.name} {d.version}" for d in distributions() if d.name.startswith("nvidia-cuda-")}
+    files = {path.resolve().name for path in _nvrtc_files()}
+    return (*sorted(packages), *sorted(files), cccl_version())
+
+
+def _nvrtc_files() -> Iterator[Path]:
+    folders = [home / "lib64" for home in _homes()]
+    folders += [Path(p) for p in os.environ.get("LD_LIBRARY_PATH", "").split(":") if p]
+    for folder in (*folders, *Path("/usr").glob("lib*"), *Path("/usr/lib").glob("*-linux-gnu")):
+        yield from folder.glob("libnvrtc.so*")
+
+
+@cache
+def _told_by(compiler: Path, _changed_ns: int) -> str:
+    done = subprocess.run(
+        [compiler, "--version"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+    return " ".join(done.stdout.split())
 
 
 def _homes() -> list[Path]:

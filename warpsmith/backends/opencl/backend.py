@@ -317,6 +317,7 @@ def _info(index: int, device: Any) -> DeviceInfo:
         name=device.name.strip(),
         driver=f"{platform} {device.driver_version.strip()}",
         architecture=device.opencl_c_version.strip(),
+        compiler=f"{device.platform.version.strip()}, {device.version.strip()}",
         shares_host=bool(device.type & cl.device_type.CPU),
         limits=DeviceLimits(
             max_threads_per_block=device.max_work_group_size,

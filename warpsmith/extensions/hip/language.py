@@ -40,5 +40,6 @@ HIP = Language(
     environment=CUDA_ENVIRONMENT,
     probe_rank=1,
     toolkit_folders=imported("warpsmith.extensions.hip.rocm_paths", "rocm_roots"),
+    compiler_version=imported("warpsmith.extensions.hip.compiler_version", "compiler_version"),
     problem=imported("warpsmith.domain.kernels.dialect_checks", "cuda_problem"),
 )
