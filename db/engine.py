@@ -1,5 +1,6 @@
 """Engines and sessions, on SQLite and Postgres alike."""
 
+import logging
 import math
 import sqlite3
 import time
@@ -31,14 +32,20 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from db.column_types import UtcDateTime
 from db.tenant_sessions import TENANT, watch
+from db.trouble import tell_trouble
 from warpsmith.settings import Settings
 from warpsmith.system.own_files import own_file, own_folder
+from warpsmith.system.storage_errors import cause_of
 
 BUSY_TIMEOUT_S = 30
 WAL_AGAIN_S = 0.02
 FRESH_S = 1.0
 """Seconds after its last use for which a connection is assumed to be alive."""
 USED_AT = "used_at"
+REPEAT_S = 30.0
+"""Seconds after which the log says again what work still waits for."""
+
+log = logging.getLogger(__name__)
 
 
 class Database:
@@ -58,6 +65,7 @@ class Database:
         sqlite = self.engine.dialect.name == "sqlite"
         self._single = readers if sqlite else self.engine.execution_options(isolation_level="AUTOCOMMIT")
         self._info: dict[str, str] = {}
+        self._said: dict[str, tuple[str, float]] = {}
         for sessions in (self._write, self._read):
             watch(sessions)
 
@@ -94,6 +102,22 @@ class Database:
         """A connection for one read-only statement, which must separate tenants itself."""
         with self._single.connect() as connection:
             yield connection
+
+    @property
+    def path(self) -> str:
+        """Path of its file; empty if it is a server."""
+        return "" if self.is_server else self.engine.url.database or ""
+
+    def waits(self, what: str, exc: Exception) -> None:
+        """Tell that work waits for this database: in the log once for a cause, then every `REPEAT_S`; and to
+        who watches a job."""
+        cause = cause_of(exc) + (f": {self.path}" if self.path else "")
+        if self.path:
+            tell_trouble(self.path, cause)
+        said, at_s = self._said.get(what, ("", 0.0))
+        if cause != said or time.monotonic() >= at_s + REPEAT_S:
+            self._said[what] = cause, time.monotonic()
+            log.warning("%s waits for the database: %s", what, cause)
 
     def dispose(self) -> None:
         """Close all connections; one that a thread still uses is closed when the thread returns it."""

@@ -4,6 +4,7 @@ Safe to run from several processes at once: the first does the work, the others 
 """
 
 import argparse
+import errno
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,12 +16,15 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, event, text
+from sqlalchemy import Connection, event, inspect, text
 
-from db.engine import make_engine
+from db.engine import make_engine, normal_url
 from db.tables import Base
-from warpsmith.errors import Unavailable
+from db.trouble import make_room_for_trouble
+from warpsmith.errors import StorageUnusable, Unavailable
 from warpsmith.settings import Settings
+from warpsmith.system.own_files import own_folder
+from warpsmith.system.storage_errors import require_room, usable_storage
 
 VERSION_TABLE = "warpsmith_version"
 _LOCK = 0x77617270
@@ -41,6 +45,27 @@ OPTIONS: dict[str, Any] = {
 """Other tables of the database, such as Optuna's, are left alone."""
 
 
+def prepare(settings: Settings) -> None:
+    """Make the database of these settings ready: the embedded mode's is made and brought forward.
+
+    Raises:
+        StorageUnusable: its folder or its file cannot be used, or another program made the file.
+        Unavailable: a server's schema does not fit this version.
+    """
+    if not settings.embedded:
+        require_current(settings.sqlalchemy_url)
+        return
+    folder = settings.data_dir.absolute()
+    with usable_storage(folder):
+        own_folder(folder)
+        require_room(folder)
+        url = settings.sqlalchemy_url
+    require_own(url)
+    with usable_storage(folder):
+        make_room_for_trouble(str(folder / "warpsmith.db"))
+    upgrade(url)
+
+
 def upgrade(url: str, revision: str = "head") -> None:
     """Bring the database at `url` forward; an empty one gets all tables.
 
@@ -48,7 +73,7 @@ def upgrade(url: str, revision: str = "head") -> None:
         Unavailable: the database is at a revision that this version does not know.
     """
     with _connection(url) as connection:
-        _require_known(_revision(connection))
+        _require_known(connection)
         command.upgrade(_config(connection), revision)
 
 
@@ -59,7 +84,7 @@ def downgrade(url: str, revision: str = "base") -> None:
         Unavailable: the database is at a revision that this version does not know.
     """
     with _connection(url) as connection:
-        _require_known(_revision(connection))
+        _require_known(connection)
         command.downgrade(_config(connection), revision)
 
 
@@ -78,14 +103,29 @@ def require_current(url: str) -> None:
     """Check that the schema fits this version.
 
     Raises:
+        StorageUnusable: it is of a newer version, or the file cannot be used.
         Unavailable: it does not; the message says what to run.
     """
-    found = current(url)
-    _require_known(found)
+    with _connection(url) as connection:
+        found = _require_known(connection)
     if found != head():
         raise Unavailable(
             f"the database is at revision {found}, this version needs {head()}: run `python -m db.migrate`"
         )
+
+
+def require_own(url: str) -> None:
+    """Check that a file is a database of this program, or an empty one, which this version can bring forward.
+
+    Raises:
+        StorageUnusable: it is not, or it cannot be used.
+    """
+    with _connection(url) as connection:
+        tables = inspect(connection).get_table_names()
+        if tables and VERSION_TABLE not in tables:
+            words = f"it has tables of another program, such as {tables[0]!r}"
+            raise FileExistsError(errno.EEXIST, words, connection.engine.url.database)
+        _require_known(connection)
 
 
 def differences(url: str) -> list[Any]:
@@ -95,13 +135,15 @@ def differences(url: str) -> list[Any]:
         return list(compare_metadata(context, Base.metadata))
 
 
-def _require_known(revision: str | None) -> None:
+def _require_known(connection: Connection) -> str | None:
+    revision = _revision(connection)
     if revision is None or revision in {script.revision for script in _scripts().walk_revisions()}:
-        return
-    raise Unavailable(
+        return revision
+    raise StorageUnusable(
         f"the database is at revision {revision}, which this version does not know (its own is {head()}). If "
         "a newer version made it, start that version. If a version from before the first release made it, it "
-        "cannot be upgraded: export its results with that version, and give this one an empty database"
+        "cannot be upgraded: export its results with that version, and give this one an empty database: "
+        f"{connection.engine.url.render_as_string()}"
     )
 
 
@@ -115,6 +157,11 @@ def _scripts() -> ScriptDirectory:
 
 @contextmanager
 def _connection(url: str) -> Iterator[Connection]:
+    with usable_storage(Path(normal_url(url).database or "")):
+        yield from _connected(url)
+
+
+def _connected(url: str) -> Iterator[Connection]:
     engine = make_engine(url)
     if engine.dialect.name == "sqlite":
         # Rebuilding a table drops it in between, which would delete the rows that refer to it.

@@ -4,7 +4,8 @@ WarpsmithError
 ├── InvalidInput          the user's input is wrong: names the field and the fix
 │   └── ExpressionError   an expression does not parse, or does not evaluate
 ├── Unavailable           this machine lacks something: a driver, a package, a permission
-│   └── ServiceUnreachable          nothing answers at a service's address; start it, or ask again
+│   ├── ServiceUnreachable          nothing answers at a service's address; start it, or ask again
+│   └── StorageUnusable             the data folder or its database cannot be used; mend it, or name another
 ├── ChildDied             a child process crashed, hung or broke its protocol; replace it
 ├── DeviceSick            a device fails a kernel of our own; trust nothing it said, and use another
 ├── KernelRefused         the driver refused a launch or a binary; the child is still well
@@ -48,6 +49,10 @@ class Unavailable(WarpsmithError):
 
 class ServiceUnreachable(Unavailable):
     """Nothing answers at the address of a service."""
+
+
+class StorageUnusable(Unavailable):
+    """A data folder or database that cannot be used; the message names it and the remedy on one line."""
 
 
 class ChildDied(WarpsmithError):

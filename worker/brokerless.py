@@ -39,7 +39,7 @@ def serve(queues: Sequence[str]) -> None:
         try:
             busy = step(made, queues)
         except (DBAPIError, LeaseLost) as exc:
-            log.warning("working from the database waits: %s", type(exc).__name__)
+            made.database.waits("work without a broker", exc)
             busy = False
 
 

@@ -1,6 +1,5 @@
 """Celery's entry points. A message carries an id; everything else is in the database."""
 
-import logging
 import time
 from collections.abc import Callable
 
@@ -13,8 +12,6 @@ from worker.device.process_context import context
 
 AWAY_S = 1.0
 """Pause in seconds after a message that found no database, so that a queue is not emptied in vain."""
-
-log = logging.getLogger(__name__)
 
 
 @app.task(name=RUN_TASK)  # type: ignore[untyped-decorator]
@@ -51,5 +48,5 @@ def _patiently(work: Callable[[], object]) -> None:
     try:
         work()
     except (InterfaceError, OperationalError) as exc:
-        log.warning("the database is away: %s", type(exc).__name__)
+        context().database.waits("a message", exc)
         time.sleep(AWAY_S)

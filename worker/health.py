@@ -8,6 +8,7 @@ from sqlalchemy.exc import DBAPIError
 from db.engine import open_database
 from db.repositories.workers import ALIVE_S, WorkerRepository
 from warpsmith.settings import settings
+from warpsmith.system.storage_errors import cause_of
 
 
 def main() -> int:
@@ -18,7 +19,7 @@ def main() -> int:
         with database.read() as session:
             found = any(w.hostname == host for w in WorkerRepository(session).seen_lately(ALIVE_S))
     except DBAPIError as exc:
-        sys.stderr.write(f"the database does not answer: {type(exc).__name__}\n")
+        sys.stderr.write(f"the database does not answer: {cause_of(exc)}\n")
         return 1
     finally:
         database.dispose()

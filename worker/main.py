@@ -25,10 +25,11 @@ from db.repositories.workers import WorkerRepository
 from warpsmith import logs
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.language import languages
-from warpsmith.errors import Unavailable, WarpsmithError
+from warpsmith.errors import StorageUnusable, Unavailable, WarpsmithError
 from warpsmith.processes.parent_death import die_with_parent
 from warpsmith.processes.root_user import refuse_root, warn_of_root
 from warpsmith.settings import Settings, settings
+from warpsmith.system.storage_errors import cause_of
 from warpsmith.system.temporary_folder import temporary_folder
 from worker.stop_request import StopRequest
 from worker.supervision.maintenance_loop import MaintenanceLoop
@@ -132,12 +133,12 @@ def _serve(
             with database.write() as session:
                 WorkerRepository(session).stop(worker_id)
         except DBAPIError as exc:
-            log.warning("the database is away: %s", type(exc).__name__)
+            database.waits("the end of this worker", exc)
         pools.stop(STOP_S if parent is None else EMBEDDED_STOP_S, lambda: _holds_nothing(database, worker_id))
         try:
             maintenance.end()
         except DBAPIError as exc:
-            log.warning("tasks return when their leases run out: %s", type(exc).__name__)
+            log.warning("tasks return when their leases run out: %s", cause_of(exc))
         notifier.close()
         database.dispose()
 
@@ -173,6 +174,7 @@ def _wait_for_schema(current: Settings, stop: StopRequest) -> None:
     end.
 
     Raises:
+        StorageUnusable: no waiting can help.
         Unavailable: the database is away, its schema does not fit, or workers of another version are
             at work, after `SCHEMA_WAIT_S`.
     """
@@ -185,8 +187,10 @@ def _wait_for_schema(current: Settings, stop: StopRequest) -> None:
             migrate.require_current(current.sqlalchemy_url)
             _require_same_version(current)
             return
+        except StorageUnusable:
+            raise
         except DBAPIError as exc:
-            problem = Unavailable(f"the database does not answer: {type(exc).__name__}")
+            problem = Unavailable(f"the database does not answer: {cause_of(exc)}")
         except Unavailable as exc:
             problem = exc
         if time.monotonic() > deadline or stop.wait(0.5):

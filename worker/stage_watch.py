@@ -87,7 +87,7 @@ class StageWatch:
             with self._database.write() as session:
                 WaitRepository(session).stands(self._job_id, words)
         except SQLAlchemyError as exc:
-            log.warning("where the work stands is not told: %s", type(exc).__name__)
+            self._database.waits("where the work stands", exc)
 
     def _end(self, words: str) -> None:
         self.stalled = f"nothing moved for {self._limit_s:.3g} s at: {words}"

@@ -23,6 +23,7 @@ from warpsmith.errors import ChildDied, DeviceSick, InvalidInput, LeaseLost, Una
 from warpsmith.logs import about
 from warpsmith.processes.stop_children import recall, resume
 from warpsmith.system.progress_marker import PROGRESS
+from warpsmith.system.storage_errors import cause_of
 from warpsmith.system.tracing import job_span
 from warpsmith.tuning.tasks import SliceResult
 from worker.advance import advance
@@ -147,7 +148,7 @@ def _decide(context: Context, job_id: str) -> None:
     try:
         advance(context.database, job_id, context.settings.unserved_limit_s)
     except DBAPIError as exc:
-        log.warning("the decision is left to the message: %s", type(exc).__name__)
+        context.database.waits("a decision", exc)
 
 
 def _claim_next(context: Context, queue: str, patience_s: float) -> Claimed:
@@ -185,7 +186,7 @@ def _attempt(context: Context, row: TaskRow, lease: Lease) -> Done | Deferred | 
     except MemoryError as exc:
         return Failure("memory", f"the worker has too little for this job: {exc}", final=True)
     except (InterfaceError, OperationalError) as exc:
-        return Failure(DATABASE_AWAY, type(exc).__name__)
+        return Failure(DATABASE_AWAY, cause_of(exc))
     except Exception as exc:
         log.exception("task %s failed", row.id)
         return Failure("error", f"{type(exc).__name__}: {exc}")
@@ -213,7 +214,7 @@ def _abandon(context: Context, row: TaskRow, words: str) -> None:
     try:
         _store(context, row, row.lease_token, Failure(STALLED, words))
     except (DBAPIError, LeaseLost) as exc:
-        log.warning("the task returns when its lease runs out: %s", type(exc).__name__)
+        log.warning("the task returns when its lease runs out: %s", cause_of(exc))
     context.end_process(STALLED_STATUS)
 
 
@@ -235,7 +236,7 @@ def _store_patiently(context: Context, row: TaskRow, token: str, outcome: Done |
         except (InterfaceError, OperationalError) as exc:
             if time.monotonic() > deadline:
                 raise
-            log.warning("the result waits for the database: %s", type(exc).__name__)
+            context.database.waits("the result", exc)
             time.sleep(STORE_AGAIN_S)
 
 

@@ -208,8 +208,9 @@ class Broadcaster:
         return found
 
     def _start(self) -> Cursor:
-        with self._database.write() as session:
-            EventRepository(session).put_restored_first()
+        if self._database.is_server:
+            with self._database.write() as session:
+                EventRepository(session).put_restored_first()
         with self._database.read() as session:
             return EventRepository(session).end()
 

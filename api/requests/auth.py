@@ -118,7 +118,7 @@ class Gate:
         try:
             caller = await self._caller(scope["app"].state.database, key)
         except (DBAPIError, PoolTimeout) as exc:
-            return database_away(exc)
+            return database_away(exc, scope["app"].state.database)
         if caller is None:
             if self._buckets.take(wrong, WRONG_PER_S, WRONG_AT_ONCE) == 0 and self._buckets.lacks(wrong):
                 log.warning("many wrong keys from %s", _address(scope))

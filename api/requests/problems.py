@@ -12,11 +12,13 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
 from api.requests.query_names import described
+from db.engine import Database
 from db.repositories.jobs import KeyReused
 from warpsmith.domain.jobs.job import Job
 from warpsmith.errors import InvalidInput, NotFound, Unavailable
 from warpsmith.http_models import FieldProblem, Problem
 from warpsmith.job_files.validation_errors import field_problems
+from warpsmith.system.storage_errors import cause_of
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -182,14 +184,15 @@ def _too_many(_: Request, exc: Exception) -> Response:
     return problem(status, title, str(exc), retry_after_s=exc.retry_after_s)
 
 
-def _database_away(_: Request, exc: Exception) -> Response:
-    return database_away(exc)
+def _database_away(request: Request, exc: Exception) -> Response:
+    return database_away(exc, request.app.state.database)
 
 
-def database_away(exc: Exception) -> Response:
-    """The response while the database is unavailable."""
+def database_away(exc: Exception, database: Database) -> Response:
+    """The response while the database is unavailable; a server's own words are for its operator."""
     log.error("the database is away: %s", exc)
-    return problem(503, "Unavailable", "the database does not answer; nothing was stored, try again")
+    words = f"{cause_of(exc)}: {database.path}" if database.path else "the database does not answer"
+    return problem(503, "Unavailable", f"{words}; nothing was stored, try again")
 
 
 def _http(request: Request, exc: Exception) -> Response:

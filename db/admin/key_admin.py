@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError
 
@@ -13,6 +14,7 @@ from db.engine import Database, open_database, utc_now
 from db.repositories.keys import KeyRepository, is_active
 from db.tables import ApiKeyRow
 from warpsmith.settings import Settings, settings
+from warpsmith.system.storage_errors import usable_storage
 
 
 @dataclass(frozen=True)
@@ -76,13 +78,11 @@ def rotate(key_id: str, grace_s: float, current: Settings | None = None) -> tupl
 @contextmanager
 def _database(current: Settings | None) -> Iterator[Database]:
     chosen = current or settings()
-    if chosen.embedded:
-        migrate.upgrade(chosen.sqlalchemy_url)
-    else:
-        migrate.require_current(chosen.sqlalchemy_url)
+    migrate.prepare(chosen)
     database = open_database(chosen)
     try:
-        yield database
+        with usable_storage(Path(database.path)):
+            yield database
     finally:
         database.dispose()
 

@@ -7,6 +7,7 @@ from db.engine import normal_url
 from db.queue.broker import Notifier
 from warpsmith.errors import Unavailable
 from warpsmith.settings import Settings
+from warpsmith.system.storage_errors import cause_of
 
 
 def database(settings: Settings) -> str:
@@ -19,7 +20,7 @@ def database(settings: Settings) -> str:
     try:
         migrate.require_current(url)
     except DBAPIError as exc:
-        raise Unavailable(f"{_shown(url)} does not answer ({type(exc).__name__})") from exc
+        raise Unavailable(f"{_shown(url)} does not answer ({cause_of(exc)})") from exc
     return _shown(url)
 
 

@@ -13,6 +13,7 @@ from db.queue.file_transport import SCHEME, register
 from db.repositories.outbox import OutboxRepository
 from warpsmith.settings import Settings
 from warpsmith.system.own_files import own_folder
+from warpsmith.system.storage_errors import cause_of
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -75,7 +76,7 @@ class Notifier:
         try:
             self._app.send_task(name, args=[subject], queue=queue, retry=False, ignore_result=True)
         except self._away as exc:
-            log.warning("the broker took no message: %s", type(exc).__name__)
+            log.warning("the broker took no message: %s", cause_of(exc))
             return False
         return True
 

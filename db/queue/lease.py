@@ -1,6 +1,5 @@
 """Keeps the lease of a claimed task during its work."""
 
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -15,8 +14,6 @@ from warpsmith.errors import LeaseLost
 
 LOOK_S = 0.5
 """Seconds after which a cancelled job is noticed."""
-
-log = logging.getLogger(__name__)
 
 
 class Lease:
@@ -93,7 +90,7 @@ class Lease:
                 self._drop()
                 return
             except DBAPIError as exc:
-                log.warning("lease of task %s was not renewed: %s", self.task_id, type(exc).__name__)
+                self._database.waits(f"the lease of task {self.task_id}", exc)
                 if time.monotonic() > self._held_until:
                     self._drop()
                     return

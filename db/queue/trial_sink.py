@@ -1,6 +1,5 @@
 """Stores the trials of a slice in batches, committed about once a second and fenced by the lease."""
 
-import logging
 import threading
 from collections.abc import Sequence
 
@@ -17,8 +16,6 @@ from warpsmith.errors import LeaseLost
 
 COMMIT_S = 1.0
 MAX_BATCH = 200
-
-log = logging.getLogger(__name__)
 
 
 class DatabaseSink:
@@ -89,7 +86,7 @@ class DatabaseSink:
             except LeaseLost:
                 self._lease.lose()
             except DBAPIError as exc:
-                log.warning("trials wait for the database: %s", type(exc).__name__)
+                self._database.waits("a batch of trials", exc)
                 self._ended.wait(COMMIT_S)
 
     def _commit(self) -> None:

@@ -14,6 +14,7 @@ from db.engine import Database, utc_now
 from db.event_cursor import final
 from db.tables import CandidateRow, EventRow, JobRow, WorkloadRow
 from db.tenant_sessions import TENANT
+from db.trouble import trouble_of
 from db.views.queue_places import QueuePlace, places
 from warpsmith.domain.state import JobState
 from warpsmith.errors import NotFound
@@ -94,7 +95,8 @@ def _events(connection: Connection) -> Label[int]:
 
 def _statuses(connection: Connection, rows: _Rows) -> dict[str, JobStatus]:
     waiting = places(connection, [job_id for job_id, of_job in rows.items() if not_begun(of_job[0])])
-    return {job_id: _status(of_job, waiting.get(job_id)) for job_id, of_job in rows.items()}
+    trouble = trouble_of(connection.engine.url.database or "") if connection.dialect.name == "sqlite" else ""
+    return {job_id: _status(of_job, waiting.get(job_id), trouble) for job_id, of_job in rows.items()}
 
 
 @lru_cache
@@ -123,7 +125,7 @@ def not_begun(job: Row[Any]) -> bool:
     return job.state is JobState.BASELINE and job.started_at is None
 
 
-def _status(rows: Sequence[Row[Any]], place: QueuePlace | None = None) -> JobStatus:
+def _status(rows: Sequence[Row[Any]], place: QueuePlace | None, trouble: str) -> JobStatus:
     job = rows[0]
     speedups = [(row.workload_weight, _speedup(row)) for row in rows if row.workload_key is not None]
     left = None
@@ -135,7 +137,7 @@ def _status(rows: Sequence[Row[Any]], place: QueuePlace | None = None) -> JobSta
         id=job.id,
         name=job.name,
         state=JobState.QUEUED if not_begun(job) else job.state,
-        detail=_detail(job, place),
+        detail=_detail(job, place, trouble),
         queue=None if place is None else place.queue,
         place=None if place is None else place.number,
         backend=job.backend,
@@ -168,10 +170,11 @@ def _status(rows: Sequence[Row[Any]], place: QueuePlace | None = None) -> JobSta
     )
 
 
-def _detail(job: Row[Any], place: QueuePlace | None) -> str:
+def _detail(job: Row[Any], place: QueuePlace | None, trouble: str) -> str:
     """Detail of a job; one that waits for its first device measures nothing yet."""
     said = "" if not_begun(job) and job.detail == MEASURING else str(job.detail)
-    return said if place is None else f"{place.words}; {said}" if said else place.words
+    waits = "" if job.state.is_terminal else trouble
+    return "; ".join(filter(None, (waits, "" if place is None else place.words, said)))
 
 
 def _speedup(row: Row[Any]) -> float | None:

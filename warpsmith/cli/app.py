@@ -1,7 +1,8 @@
 """`warpsmith`: the commands. `warpsmith --help` lists them.
 
-Exit codes: 0 well; 1 the job failed or was cancelled; 2 wrong input; 3 the service cannot be reached or
-something is missing on this machine; 128 and a signal's number where that has ended it.
+Exit codes: 0 well; 1 the job failed or was cancelled; 2 wrong input, or a data folder that cannot be used;
+3 the service cannot be reached or something is missing on this machine; 128 and a signal's number where that
+has ended it.
 """
 
 import sys
@@ -13,7 +14,7 @@ from warpsmith.cli.keys import keys
 from warpsmith.cli.output import echo
 from warpsmith.cli.shared_options import FLEET, START, AsJson, IncludeDirs, JobFile
 from warpsmith.commit import commit_name, version_text
-from warpsmith.errors import InvalidInput, NotFound, WarpsmithError
+from warpsmith.errors import InvalidInput, NotFound, StorageUnusable, WarpsmithError
 from warpsmith.extras import naming_extras
 from warpsmith.job_files.jobfile import InvalidJob, placed
 from warpsmith.registry import Kind, load_all
@@ -115,7 +116,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         with naming_extras():
             code: Any = app(args=arguments, prog_name=NAME, standalone_mode=False)
-    except (InvalidInput, NotFound) as exc:
+    except (InvalidInput, NotFound, StorageUnusable) as exc:
         echo("\n".join(f"error: {line}" for line in _messages(exc)), err=True)
         code = 2
     except WarpsmithError as exc:

@@ -1,22 +1,22 @@
 """Checks of what `doctor` finds installed and configured: libraries, data folder, database, broker, model."""
 
-import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
 
 from warpsmith import applications, extras
 from warpsmith.cli.diagnosis import Check, CheckState
-from warpsmith.errors import Unavailable
+from warpsmith.errors import StorageUnusable, Unavailable
 from warpsmith.settings import Settings
+from warpsmith.system.storage_errors import require_room, usable_storage
 
 
 def installation_checks(settings: Settings) -> Iterator[Check]:
     """Everything about this installation and its settings."""
     service = _libraries()
     yield service
-    yield _data_folder(settings.data_dir.absolute())
-    yield from _stores(settings, service.state is CheckState.OK)
+    installed = service.state is CheckState.OK
+    yield _data_folder(settings, installed and settings.embedded)
+    yield from _stores(settings, installed)
     yield _model(settings)
 
 
@@ -33,17 +33,20 @@ def _libraries() -> Check:
     )
 
 
-def _data_folder(folder: Path) -> Check:
-    """The folder of the embedded mode, which may still have to be made."""
+def _data_folder(settings: Settings, installed: bool) -> Check:
+    """The folder of the embedded mode, which may still have to be made, with its database."""
+    folder = settings.data_dir.absolute()
     present = next(p for p in (folder, *folder.parents) if p.exists())
     try:
-        with tempfile.TemporaryFile(dir=present):
-            pass
-    except OSError as exc:
+        with usable_storage(present):
+            require_room(present)
+        if installed and (folder / "warpsmith.db").exists():
+            applications.load("db.migrate").require_own(settings.sqlalchemy_url)
+    except StorageUnusable as exc:
         return Check(
             subject="data folder",
             state=CheckState.MISSING,
-            detail=f"{present} cannot be written ({exc.strerror})",
+            detail=f"{present} cannot be written or read ({exc})",
             remedy="WARPSMITH_DATA_DIR names a folder of yours",
             blocks=True,
         )

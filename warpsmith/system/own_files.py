@@ -1,5 +1,6 @@
 """Folders and files that only this user may read."""
 
+import errno
 import os
 import stat
 from contextlib import suppress
@@ -18,11 +19,17 @@ def own_file(path: Path) -> None:
 
     One that exists is not opened: to close it would end every lock that this process has on it, such as those
     of SQLite.
+
+    Raises:
+        OSError: it cannot be made, or something else has its name.
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         return
-    if path.stat().st_uid == os.getuid():
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EEXIST, "is there, and is no file", str(path))
+    if found.st_uid == os.getuid():
         path.chmod(0o600)
 
 

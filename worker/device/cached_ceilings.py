@@ -82,7 +82,7 @@ class CachedCeilings:
                 json.dump(stored, file, indent=1)
             Path(name).replace(self._path)
         except OSError as exc:
-            log.warning("the ceilings of a device were not stored: %s", type(exc).__name__)
+            log.warning("the ceilings of a device were not stored: %s", exc)
 
     def _identity(self) -> dict[str, Any]:
         """Conditions under which ceilings are measured, as JSON."""

@@ -64,7 +64,7 @@ class ArtifactStore:
             Path(name).replace(path)
             self._sweep()
         except OSError as exc:
-            log.warning("a compiled kernel was not stored: %s", type(exc).__name__)
+            log.warning("a compiled kernel was not stored: %s", exc)
 
     def _path(self, key: str) -> Path:
         return self._folder / key[:2] / key

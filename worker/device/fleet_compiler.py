@@ -25,6 +25,7 @@ from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.state import CompilationState
 from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.domain.templates.template import ConfiguredKernel
+from warpsmith.system.storage_errors import cause_of
 from warpsmith.tuning.ports import CompilerPort
 from worker.device.compile_cache import artifact_key, unpack
 
@@ -144,7 +145,7 @@ class FleetCompiler:
                 self._collect()
                 self._take_back()
             except DBAPIError as exc:
-                log.warning("compiling without the fleet: %s", type(exc).__name__)
+                log.warning("compiling without the fleet: %s", cause_of(exc))
                 self._all_here()
             except Exception:
                 # Any error: callers wait for these kernels.

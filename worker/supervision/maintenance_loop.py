@@ -61,7 +61,7 @@ class MaintenanceLoop:
             try:
                 duty()
             except DBAPIError as exc:
-                log.warning("%s waits for the database: %s", duty.__name__, type(exc).__name__)
+                self._database.waits(duty.__name__, exc)
             self._due[duty] = (time.monotonic() + every_s, every_s)
 
     def relay(self) -> int:

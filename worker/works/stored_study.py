@@ -1,6 +1,5 @@
 """Keeps the stored Optuna study of a candidate equal to its finished trials."""
 
-import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -19,8 +18,6 @@ from worker.device.process_context import Context
 
 if TYPE_CHECKING:
     from warpsmith.search.searchers.stored_study import StudyTrial
-
-log = logging.getLogger(__name__)
 
 
 def export_study(context: Context, job_id: str, candidate: CandidateRow, *, wait: bool = True) -> None:
@@ -47,7 +44,7 @@ def export_study(context: Context, job_id: str, candidate: CandidateRow, *, wait
             name = f"{candidate.id}/{device_class}"
             export(url, name, candidate.template.space, trials)
     except (SQLAlchemyError, StorageInternalError) as exc:
-        log.warning("the study %s waits for the database: %s", name, type(exc).__name__)
+        context.database.waits(f"the study {name}", exc)
 
 
 def export_later(context: Context, job_id: str, candidate: CandidateRow) -> None:

@@ -24,7 +24,8 @@ def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
 
     Raises:
         Unavailable: it would listen beyond loopback although no API key exists, or with a worker that is
-            root; the embedded database is not of this version.
+            root.
+        StorageUnusable: the embedded mode's data folder or database cannot be used.
     """
     parent_death.end_with_parent(signal.SIGTERM)
     current = settings()
@@ -37,6 +38,8 @@ def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
 
     logs.configure()
     tracing.configure("warpsmith-api")
+    if current.embedded:
+        applications.load("db.migrate").prepare(current)
     address, number = host or current.host, port or current.port
     mode = "embedded: SQLite and one worker of its own" if with_worker else "API only"
     where = f", data in {current.data_dir.absolute()}" if current.embedded else ""
@@ -49,8 +52,6 @@ def serve(host: str | None, port: int | None, embedded: bool | None) -> None:
         _look_for_keys(address)
     if with_worker and not is_loopback(address):
         refuse_root(current.allow_root)
-    if current.embedded:
-        applications.load("db.migrate").upgrade(current.sqlalchemy_url)
     app = create_app(current, with_worker=with_worker, open_access=open_access)
     applications.load("api.connections").serve(app, address, number)
 

@@ -15,15 +15,18 @@ from pathlib import Path
 
 from warpsmith import applications, extras
 from warpsmith.domain.jobs.job import Job
-from warpsmith.errors import Unavailable
+from warpsmith.errors import StorageUnusable, Unavailable
 from warpsmith.extensions.clients.client import Client
 from warpsmith.http_models import JobStatus
 from warpsmith.processes.parent_death import PARENT
 from warpsmith.settings import settings
 from warpsmith.system.own_files import own_file, own_folder
+from warpsmith.system.storage_errors import require_room, usable_storage
 
 READY_S = 60.0
 STOP_S = 25.0
+STORAGE_UNUSABLE = 2
+"""Exit status of a service whose data folder cannot be used; the last line of its log says why."""
 
 
 @contextmanager
@@ -39,15 +42,18 @@ def embedded_service(
 
     Raises:
         Unavailable: the service cannot start here.
+        StorageUnusable: the folder, or the database in it, cannot be used.
     """
     extras.require_embedded(settings())
     folder = data_dir.absolute()
-    own_folder(folder)
+    log_path = folder / "service.log"
+    with usable_storage(folder):
+        own_folder(folder)
+        require_room(folder)
+        own_file(log_path)
     port = _free_port()
     # Ctrl-C in a terminal reaches this process only; if it is killed, the kernel ends the service.
     environment = os.environ | {"WARPSMITH_DATA_DIR": str(folder), PARENT: str(os.getpid())}
-    log_path = folder / "service.log"
-    own_file(log_path)
     with log_path.open("ab") as log:
         process = subprocess.Popen(
             applications.command("warpsmith", "serve", "--embedded", "--port", str(port)),
@@ -84,7 +90,10 @@ def _wait_ready(client: Client, process: subprocess.Popen[bytes], log: Path) -> 
         if not lacking:
             return
         time.sleep(0.1)
-    tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
+    lines = log.read_text(errors="replace").splitlines()
+    if process.poll() == STORAGE_UNUSABLE and lines:
+        raise StorageUnusable(lines[-1].removeprefix("error: "))
+    tail = "\n".join(lines[-15:])
     raise Unavailable(f"the embedded service did not start: {lacking}\n{tail}")
 
 
