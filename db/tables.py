@@ -103,7 +103,10 @@ class JobRow(Base):
     started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     """Time at which it first had its device."""
     waited_s: Mapped[float] = mapped_column(Float(53), default=0.0, server_default="0")
-    """Seconds of waiting for its device since then, which its budget does not pay for."""
+    """Seconds of waiting for its device since then, and by which the clock was set, which its budget does not
+    pay for."""
+    counted_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """Time up to which a worker has seen its seconds pass; see `WaitRepository.count`."""
     waiting_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
     """Start of the present wait for its device; None while it has the device or needs none."""
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from db.queue.broker import relay
 from db.queue.lease import Lease
+from db.repositories.device_waits import WaitRepository
 from db.repositories.events import EventRepository
 from db.repositories.fair_turns import Yield
 from db.repositories.outbox import OutboxRepository
@@ -164,7 +165,10 @@ def _claim(context: Context, claim: Callable[[TaskRepository, str, float], Claim
             device = context.setup.ports.opener.info
             if workers.has_put_aside(context.worker_id, device):
                 return None
-        return claim(TaskRepository(session), context.worker_id, context.settings.lease_s)
+        claimed = claim(TaskRepository(session), context.worker_id, context.settings.lease_s)
+        if isinstance(claimed, TaskRow):
+            WaitRepository(session).count(0.0, claimed.id)
+        return claimed
 
 
 def _attempt(context: Context, row: TaskRow, lease: Lease) -> Done | Deferred | Failure:

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from types import TracebackType
 
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
 
 from db.engine import Database
+from db.repositories.device_waits import WaitRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from warpsmith.errors import LeaseLost
@@ -46,7 +48,8 @@ class Lease:
         self._lost = threading.Event()
         self._stopping = threading.Event()
         self._ended = threading.Event()
-        self._held_until = time.monotonic() + lease_s
+        self._counted_s = time.monotonic()
+        self._held_until = self._counted_s + lease_s
         self._thread = threading.Thread(target=self._keep, name=f"lease-{task_id}", daemon=True)
 
     @property
@@ -76,6 +79,8 @@ class Lease:
     ) -> None:
         self._ended.set()
         self._thread.join()
+        if not self.lost:
+            self._count()
 
     def _keep(self) -> None:
         due = time.monotonic() + self._renew_s
@@ -106,9 +111,23 @@ class Lease:
         except DBAPIError:
             return True  # the next renewal says more
 
+    def _count(self) -> None:
+        """Count the job's time, before a decision reads it."""
+        try:
+            with self._database.write() as session:
+                self._counted(session)
+        except DBAPIError as exc:
+            self._database.waits("a count of seconds", exc)
+
+    def _counted(self, session: Session) -> None:
+        at_s = time.monotonic()
+        WaitRepository(session).count(at_s - self._counted_s, self.task_id)
+        self._counted_s = at_s
+
     def _renew(self) -> None:
         with self._database.write() as session:
             TaskRepository(session).renew(self.task_id, self.token, self.lease_s)
+            self._counted(session)
             stopping = WorkerRepository(session).is_stopping(self._worker)
         self._held_until = time.monotonic() + self.lease_s
         if stopping:

@@ -7,6 +7,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from db.engine import now
+from db.job_clock import elapsed_s
 from db.repositories.jobs import OPEN_JOB_STATES
 from db.tables import JobRow
 
@@ -54,6 +55,7 @@ class Admission:
             JobRow.finished_at,
             JobRow.waiting_since,
             JobRow.waited_s,
+            JobRow.counted_at,
             JobRow.budget_s,
             JobRow.budget_usd,
             JobRow.usd_used,
@@ -69,10 +71,7 @@ class Admission:
             submitted += age_s < MINUTE_S
             opened += is_open
             if age_s < DAY_S:
-                took_s = 0.0
-                if row.started_at is not None:
-                    end = row.finished_at or row.waiting_since or at
-                    took_s = max(0.0, (end - row.started_at).total_seconds() - row.waited_s)
+                took_s = elapsed_s(row, at)
                 device_s += max(row.budget_s, took_s) if is_open else took_s
                 usd += max(row.usd_used, row.budget_usd) if is_open else row.usd_used
         return Used(submitted, opened, device_s, usd)

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import exists, select, update
+from sqlalchemy import ColumnElement, case, exists, literal, select, update
 from sqlalchemy.orm import Session
 
+from db.column_types import UtcDateTime
 from db.engine import clock, now
 from db.message_names import DEVICE_PREFIX
 from db.repositories.outbox import OutboxRepository
@@ -17,6 +18,9 @@ WAITS = "; waits: "
 """Separator, in a job's detail, between its activity and what it waits for."""
 STANDS = "; now: "
 """Separator between its activity and where the work on it stands."""
+BACK_S, SLACK_S = 1.0, 5.0
+"""Seconds by which the clock may differ from a worker's between two counts: it is then taken to be right."""
+MOST_COUNTED = 1000
 OPEN_STATES = tuple(state for state in JobState if not state.is_terminal)
 
 
@@ -30,14 +34,17 @@ class WaitRepository:
         """Record that the job waits for its device, and none of its tasks uses one.
 
         Args:
-            at: start of the wait; None: now.
+            at: start of the wait; None: now. Time that was counted after it stays counted.
         """
         ours = (TaskRow.job_id == job_id, TaskRow.queue.startswith(DEVICE_PREFIX, autoescape=True))
         works = exists().where(*ours, TaskRow.state == TaskState.RUNNING)
+        since: ColumnElement[datetime] = clock(self._session)
+        if at is not None:
+            since = case((JobRow.counted_at > at, JobRow.counted_at), else_=literal(at, UtcDateTime))
         self._session.execute(
             update(JobRow)
             .where(JobRow.id == job_id, JobRow.waiting_since.is_(None), ~works)
-            .values(waiting_since=clock(self._session) if at is None else at)
+            .values(waiting_since=since)
         )
 
     def end(self, job_id: str, task_id: str) -> None:
@@ -49,13 +56,38 @@ class WaitRepository:
         assert job is not None
         at = now(self._session)
         if job.started_at is None:
-            job.started_at = at
+            job.started_at = job.counted_at = at
         elif job.waiting_since is not None:
-            waited_s = max(0.0, (at - job.waiting_since).total_seconds())
+            waited_s = (at - job.waiting_since).total_seconds()
             job.waited_s += waited_s
             task.waited_s += waited_s
-        job.waiting_since = None
+            job.waiting_since, job.counted_at = None, at
         job.detail = _activity(job.detail)
+
+    def count(self, seen_s: float, task_id: str | None = None) -> None:
+        """Leave out of the time of jobs by how much the clock was set since their time was last counted.
+
+        A clock that goes by itself moves on by what the caller saw, or by less if another worker has counted
+        since.
+
+        Args:
+            seen_s: seconds since the caller counted last, by a clock that nobody sets.
+            task_id: a task of the only job; None: all jobs that run.
+        """
+        query = select(JobRow).where(JobRow.started_at.is_not(None), JobRow.waiting_since.is_(None))
+        query = query.where(JobRow.state.in_(OPEN_STATES)).order_by(JobRow.id).limit(MOST_COUNTED)
+        if task_id is not None:
+            query = query.where(
+                JobRow.id == select(TaskRow.job_id).where(TaskRow.id == task_id).scalar_subquery()
+            )
+        query = query.with_for_update(skip_locked=task_id is None).execution_options(populate_existing=True)
+        rows = self._session.scalars(query).all()
+        at = now(self._session)
+        for row in rows:
+            passed_s = (at - (row.counted_at or at)).total_seconds()
+            if not -BACK_S <= passed_s <= seen_s + SLACK_S:
+                row.waited_s += passed_s - seen_s
+            row.counted_at = at
 
     def note(self, job_id: str, words: str) -> None:
         """Add to the job's detail what it waits for; empty: nothing."""

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from db.column_types import UtcDateTime
 from db.engine import Database, utc_now
 from db.event_cursor import final
+from db.job_clock import elapsed_s
 from db.tables import CandidateRow, EventRow, JobRow, WorkloadRow
 from db.tenant_sessions import TENANT
 from db.trouble import trouble_of
@@ -130,9 +131,7 @@ def _status(rows: Sequence[Row[Any]], place: QueuePlace | None, trouble: str) ->
     speedups = [(row.workload_weight, _speedup(row)) for row in rows if row.workload_key is not None]
     left = None
     if job.started_at is not None and not job.state.is_terminal:
-        until = job.waiting_since or job.now or utc_now()
-        elapsed = (until - job.started_at).total_seconds() - job.waited_s
-        left = max(0.0, job.budget_s - max(0.0, elapsed))
+        left = max(0.0, job.budget_s - elapsed_s(job, job.now or utc_now()))
     return JobStatus(
         id=job.id,
         name=job.name,

@@ -5,6 +5,7 @@ from typing import TypeVar
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from db import job_clock
 from db.engine import now
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
@@ -56,12 +57,8 @@ def job_baseline(session: Session, job_id: str, before: int | None = None) -> Jo
 
 
 def elapsed_s(session: Session, row: JobRow) -> float:
-    """Seconds from the job's first use of its device to its end, without the time it waited for the device; 0
-    before the start."""
-    if row.started_at is None:
-        return 0.0
-    end = row.waiting_since or row.finished_at or now(session)
-    return max(0.0, (end - row.started_at).total_seconds() - row.waited_s)
+    """See `db.job_clock.elapsed_s`."""
+    return job_clock.elapsed_s(row, now(session))
 
 
 def _classes(session: Session, job: JobRow) -> list[str]:

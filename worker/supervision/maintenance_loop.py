@@ -40,6 +40,7 @@ class MaintenanceLoop:
         self._database = database
         self._notifier = notifier
         self._worker_id = worker_id
+        self._swept_s = time.monotonic()
         self.draining = False
         """True if an operator has told this worker to stop."""
         self.has_webhooks = False
@@ -70,11 +71,14 @@ class MaintenanceLoop:
 
     def sweep(self) -> None:
         """Take back expired leases, and send messages again for forgotten work."""
+        at_s = time.monotonic()
         with self._database.write() as session:
+            WaitRepository(session).count(at_s - self._swept_s)
             expired = TaskRepository(session).expire(self._settings.max_attempts)
             quiet = TaskRepository(session).notify_quiet(QUIET_S)
             idle = JobRepository(session).notify_idle(QUIET_S)
             unserved = WaitRepository(session).notify_unserved(QUIET_S)
+        self._swept_s = at_s
         if expired or quiet or idle or unserved:
             words = "swept: %d leases, %d quiet tasks, %d idle jobs, %d that no worker can serve"
             log.info(words, len(expired), len(quiet), len(idle), len(unserved))
