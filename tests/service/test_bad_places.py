@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -21,9 +22,8 @@ from testbed.rows import add_job
 from warpsmith.cli import main
 from warpsmith.cli.installation_checks import installation_checks
 from warpsmith.settings import settings
-from warpsmith.system import storage_errors
 from warpsmith.testing.jobs import scale_job
-from worker import main as worker_main
+from worker.stop_request import StopRequest
 
 Place = Callable[[Path], None]
 
@@ -77,7 +77,7 @@ PLACES = (foreign, torn, garbage, a_folder, a_pipe, a_dangling_link, newer, a_fi
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
     """Runs a command with a data folder."""
-    monkeypatch.setattr(worker_main.StopRequest, "stop_on_signals", lambda _: None)
+    monkeypatch.setattr(StopRequest, "stop_on_signals", lambda _: None)
     monkeypatch.setenv("WARPSMITH_ALLOW_ROOT", "true")
 
     def ran(data_dir: Path, *words: str) -> int:
@@ -150,9 +150,7 @@ def test_a_folder_that_takes_nothing_is_named(
     folder = tmp_path / "data" if full else Path("/sys/warpsmith")
     if full:
         whole = open
-        monkeypatch.setattr(
-            storage_errors.tempfile, "TemporaryFile", lambda dir: whole("/dev/full", "wb", buffering=0)
-        )
+        monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir: whole("/dev/full", "wb", buffering=0))
     assert run(folder, *(str(job) if word == "JOB" else word for word in words)) == 2
     refused(capsys, folder)
 
@@ -162,7 +160,8 @@ def test_the_doctor_finds_it(make: Place, tmp_path: Path) -> None:
     make(tmp_path)
     (found,) = (c for c in installation_checks(service_settings(tmp_path)) if c.subject == "data folder")
     assert found.blocks
-    assert {newer: "0099", garbage: "file is not a database", foreign: "'moz_cookies'"}[make] in found.detail
+    words: dict[Place, str] = {newer: "0099", garbage: "file is not a database", foreign: "'moz_cookies'"}
+    assert words[make] in found.detail
 
 
 def filled(database: Database) -> None:

@@ -3,7 +3,8 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import ColumnElement
@@ -21,6 +22,7 @@ from tests.worker.test_execute import context, handle_all, submit
 from warpsmith.domain.state import JobState
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import scale_job
+from warpsmith.tuning.trials.slice import run_slice
 from worker.device.process_context import Context
 from worker.supervision.maintenance_loop import MaintenanceLoop
 from worker.works import search_slice
@@ -37,7 +39,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Set]:
     by_s = [0.0]
     right, right_utc = db.engine.clock, db.engine.utc_now
 
-    def clock(session: Session, offset_s: float = 0.0) -> ColumnElement:
+    def clock(session: Session, offset_s: float = 0.0) -> ColumnElement[datetime]:
         return right(session, offset_s + by_s[0])
 
     def utc_now() -> object:
@@ -102,14 +104,13 @@ def test_a_set_clock_is_not_worked_time(context: Context, set_clock: Set, by_s: 
 def test_a_whole_job_is_paid_as_if_nobody_had_set_the_clock(
     context: Context, set_clock: Set, by_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = search_slice.run_slice
     stepped: list[float] = []
 
-    def steps(*arguments: object, **words: object) -> object:
+    def steps(*arguments: Any, **words: Any) -> Any:
         if not stepped:
             stepped.append(by_s)
             set_clock(by_s)
-        return whole(*arguments, **words)
+        return run_slice(*arguments, **words)
 
     monkeypatch.setattr(search_slice, "run_slice", steps)
     began_s = time.monotonic()

@@ -12,8 +12,7 @@ def compiler_version() -> str:
     """Versions of clang, ROCm and, for devices of NVIDIA, of CUDA's compilers."""
     found = [toolkit.compiler_version()]
     with suppress(Unavailable):
-        clang = find_clang()
-        found.append(f"{clang.path} {clang.version}")
+        found.append(find_clang().version)
     for root in rocm_roots():
         found += sorted(path.resolve().name for path in root.glob("lib/libhiprtc.so*"))
         with suppress(OSError):
