@@ -20,4 +20,4 @@ def elapsed_s(job: Any, at: datetime) -> float:
     end = job.finished_at or at
     if job.counted_at is not None and not 0 <= (end - job.counted_at).total_seconds() <= UNCOUNTED_S:
         end = job.counted_at
-    return max(0.0, ((job.waiting_since or end) - job.started_at).total_seconds() - job.waited_s)
+    return float(max(0.0, ((job.waiting_since or end) - job.started_at).total_seconds() - job.waited_s))

@@ -12,7 +12,7 @@ def compiler_version() -> str:
     """Versions of clang, ROCm and, for devices of NVIDIA, of CUDA's compilers."""
     found = [toolkit.compiler_version()]
     with suppress(Unavailable):
-        found.append(find_clang().version)
+        found += [find_clang().version]
     for root in rocm_roots():
         found += sorted(path.resolve().name for path in root.glob("lib/libhiprtc.so*"))
         with suppress(OSError):
