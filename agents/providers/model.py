@@ -280,12 +280,12 @@ def _said(completion: Completion, guides: bool) -> tuple[str, str]:
     text = "\n".join(f"{c.name}({c.arguments})" for c in completion.calls) or completion.text
     if len(text) > MAX_REPLY_CHARACTERS:
         # Neither kept nor sent back: the budget pays for what is sent.
-        return text[:SHOWN_CHARACTERS].replace("\0", ""), too_long(text)
+        return text[:SHOWN_CHARACTERS], too_long(text)
     try:
         text, problem = as_reply(completion.calls, guides) if completion.calls else text, ""
     except BadReply as exc:
         problem = str(exc)
-    return text.replace("\0", ""), problem
+    return text, problem
 
 
 def _unescaped(text: str) -> str:

@@ -1,13 +1,15 @@
 """Calls of a model over HTTP. Reports the outcome and decides nothing."""
 
 import email.utils
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
+from agents.providers.step_record import storable
 from agents.questions.functions import FunctionCall
 from agents.questions.prompting import Message
 from warpsmith.extras import naming_extras
@@ -15,6 +17,13 @@ from warpsmith.system.progress_marker import PROGRESS
 
 GRACE_S = 0.5
 """Seconds after which a call is ended that exceeded the client's own deadline."""
+MAX_BODY_BYTES = 16 << 20
+"""Limit on a response's body, after decompression."""
+MAX_COUNT = 1 << 24
+"""Largest token count that is believed: no context is as large, and a job's sum fits its column."""
+ERROR_FIELDS = ("error", "message", "detail")
+"""Fields in which servers report an error, the outermost first."""
+MAX_PAUSE_S = 1e6
 
 
 class ReplyForm(Enum):
@@ -132,7 +141,8 @@ class OpenAITransport:
 
         # Retries cost money; the caller counts them.
         # A redirect would send a user's kernel to wherever the server says.
-        http = openai.DefaultHttpxClient(follow_redirects=False)
+        hooks = {"response": [_limit_body]}
+        http = openai.DefaultHttpxClient(follow_redirects=False, event_hooks=hooks)
         key = self._key or "none"
         return openai.OpenAI(base_url=self._base_url, api_key=key, max_retries=0, http_client=http)
 
@@ -161,34 +171,67 @@ class OpenAITransport:
         import openai
 
         try:
-            reply = self._client.chat.completions.create(**_arguments(call))
+            return self._completion(self._client.chat.completions.create(**_arguments(call)))
         except openai.APITimeoutError as exc:
             raise _late(call) from exc
         except openai.APIStatusError as exc:
-            raise self._refused(exc) from exc
+            raise CallFailed(
+                self._shown(f"HTTP {exc.status_code}: {_error_words(exc.body) or exc.message}"),
+                again=exc.status_code in (408, 409, 425, 429) or exc.status_code >= 500,
+                retry_after_s=_retry_after_s(exc.response.headers),
+                unsupported=exc.status_code in (400, 404, 415, 422, 501),
+            ) from exc
         except openai.APIConnectionError as exc:
             sent = type(exc.__cause__).__name__ not in ("ConnectError", "ConnectTimeout")
             reason = f"the server cannot be reached ({type(exc.__cause__).__name__})"
             raise CallFailed(reason, again=True, lost=sent) from exc
-        except (openai.OpenAIError, ValueError, TypeError) as exc:
+        except (openai.OpenAIError, ValueError, TypeError, LookupError, RecursionError) as exc:
             reason = f"the server's answer is no completion ({type(exc).__name__})"
             raise CallFailed(reason, again=True, lost=True) from exc
-        return _completion(reply)
 
-    def _refused(self, exc: Any) -> CallFailed:
-        status = int(exc.status_code)
-        words = str(
-            exc.body["message"] if isinstance(exc.body, dict) and "message" in exc.body else exc.message
+    def _completion(self, reply: Any) -> Completion:
+        choices = getattr(reply, "choices", None)
+        message = getattr(choices[0], "message", None) if choices else None
+        text = _joined(getattr(message, "content", None)) or _joined(getattr(message, "refusal", None))
+        calls = _calls(getattr(message, "tool_calls", None))
+        for part in [reply, choices[0]] if choices else [reply]:
+            extra = getattr(part, "model_extra", None) or {}
+            if not (text or calls) and any(map(extra.get, ERROR_FIELDS)):
+                words = self._shown(f"the server reports an error: {_error_words(extra)}")
+                raise CallFailed(words, again=True)
+        if not choices:
+            raise CallFailed("the server's answer is no completion (no choices)", again=True, lost=True)
+        usage = getattr(reply, "usage", None)
+        details = getattr(usage, "prompt_tokens_details", None)
+        return Completion(
+            text=text,
+            prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
+            reply_tokens=_count(getattr(usage, "completion_tokens", None)),
+            cut=getattr(choices[0], "finish_reason", None) == "length",
+            calls=calls,
+            cached_tokens=_count(getattr(details, "cached_tokens", None)) or 0,
+            written_tokens=_count(getattr(details, "cache_write_tokens", None)) or 0,
         )
-        words = words[:300]
-        if self._key:
-            words = words.replace(self._key, "[secret]")
-        return CallFailed(
-            f"HTTP {status}: {words}",
-            again=status in (408, 409, 425, 429) or status >= 500,
-            retry_after_s=_retry_after_s(exc.response.headers),
-            unsupported=status in (400, 404, 415, 422, 501),
-        )
+
+    def _shown(self, words: str) -> str:
+        """Words of a server, shortened and without the key, which some servers quote."""
+        return _text(words.replace(self._key, "[secret]") if self._key else words)[:300]
+
+
+def _limit_body(response: Any) -> None:
+    """Stops reading a body that exceeds the limit."""
+    read = response.iter_bytes
+
+    def limited() -> Iterator[bytes]:
+        left = MAX_BODY_BYTES
+        for part in read():
+            left -= len(part)
+            if left < 0:
+                reason = f"the server's answer has more than {MAX_BODY_BYTES >> 20} MiB"
+                raise CallFailed(reason, again=True, lost=True)
+            yield part
+
+    response.iter_bytes = limited
 
 
 def _late(call: ModelCall) -> CallFailed:
@@ -214,23 +257,20 @@ def _arguments(call: ModelCall) -> dict[str, Any]:
     return arguments
 
 
-def _completion(reply: Any) -> Completion:
-    choices = getattr(reply, "choices", None)
-    if not choices:
-        raise CallFailed("the server's answer is no completion (no choices)", again=True, lost=True)
-    message = getattr(choices[0], "message", None)
-    text = getattr(message, "content", None) or getattr(message, "refusal", None) or ""
-    usage = getattr(reply, "usage", None)
-    details = getattr(usage, "prompt_tokens_details", None)
-    return Completion(
-        text=_encodable(text),
-        prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
-        reply_tokens=_count(getattr(usage, "completion_tokens", None)),
-        cut=getattr(choices[0], "finish_reason", None) == "length",
-        calls=_calls(getattr(message, "tool_calls", None)),
-        cached_tokens=_count(getattr(details, "cached_tokens", None)) or 0,
-        written_tokens=_count(getattr(details, "cache_write_tokens", None)) or 0,
-    )
+def _joined(content: object) -> str:
+    """The text of a message, which some servers send in parts; parts of another kind are left out."""
+    if isinstance(content, list):
+        return "".join(map(_joined, content))
+    if isinstance(content, dict):
+        return _joined(content.get("text")) if content.get("type", "text") in ("text", "output_text") else ""
+    return _text(content)
+
+
+def _error_words(error: Any) -> str:
+    """The message of an error as servers send it: a text, or an object around one."""
+    while isinstance(error, dict):
+        error = next((error[name] for name in ERROR_FIELDS if error.get(name)), str(error))
+    return str(error or "")
 
 
 def _calls(made: Any) -> tuple[FunctionCall, ...]:
@@ -239,25 +279,30 @@ def _calls(made: Any) -> tuple[FunctionCall, ...]:
     for call in made if isinstance(made, list) else []:
         function = getattr(call, "function", None)
         texts = [getattr(call, "id", ""), getattr(function, "name", ""), getattr(function, "arguments", "")]
-        found.append(FunctionCall(*map(_encodable, texts)))
+        found.append(FunctionCall(*map(_text, texts)))
     return tuple(found)
 
 
-def _encodable(text: object) -> str:
-    """A text of a server; a lone surrogate, which no text may have, as its escape; empty if it is no text."""
-    return text.encode(errors="backslashreplace").decode() if isinstance(text, str) else ""
+def _text(text: object) -> str:
+    """A text of a server that can be stored; empty if it is no text."""
+    return storable(text) if isinstance(text, str) else ""
 
 
 def _count(value: object) -> int | None:
-    return value if type(value) is int and value >= 0 else None
+    return value if type(value) is int and 0 <= value <= MAX_COUNT else None
 
 
 def _retry_after_s(headers: Any) -> float | None:
-    milliseconds, text = headers.get("retry-after-ms"), headers.get("retry-after")
-    try:
-        if milliseconds:
-            return max(0.0, float(milliseconds) / 1000)
-        return max(0.0, float(text)) if text else None
-    except ValueError:
-        at = email.utils.parsedate_tz(text) if text else None
-        return None if at is None else max(0.0, email.utils.mktime_tz(at) - time.time())
+    """The pause that a server asks for; None if it asks for none, or in no known form."""
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        text = headers.get(name, "")
+        try:
+            wanted_s = float(text) / unit
+        except ValueError:
+            try:
+                wanted_s = email.utils.parsedate_to_datetime(text).timestamp() - time.time()
+            except (ValueError, TypeError, LookupError, ArithmeticError):
+                continue
+        if not math.isnan(wanted_s):
+            return min(max(0.0, wanted_s), MAX_PAUSE_S)
+    return None

@@ -26,7 +26,7 @@ class Record:
                 "model": self.model,
                 "prompt": self.prompt,
                 "reply": self.reply,
-                "notes": tuple(n.replace("\0", "") for n in self.notes),
+                "notes": tuple(map(storable, self.notes)),
                 "calls": self.calls,
                 "tokens": self.cost.tokens,
                 "cached_tokens": self.cached_tokens,
@@ -34,6 +34,11 @@ class Record:
                 "usd": self.cost.usd,
             }
         )
+
+
+def storable(text: str) -> str:
+    """A text as every database takes it: without NUL, and a lone surrogate as its escape."""
+    return text.replace("\0", "").encode(errors="backslashreplace").decode()
 
 
 class CannotAnswer(Exception):

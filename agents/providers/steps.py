@@ -1,21 +1,26 @@
 """Runs an agent step: asks a provider, or the rules if it cannot answer, and records everything."""
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from agents.context import StepContext
 from agents.offline import offline_provider
-from agents.providers.external import ExternalProvider, Mailbox
+from agents.providers.external import ExternalProvider, Mailbox, NotYet
 from agents.providers.model import ModelProvider
-from agents.providers.model_budget import Purse
+from agents.providers.model_budget import Cost, Purse
 from agents.providers.model_transport import OpenAITransport
-from agents.providers.step_record import CannotAnswer
+from agents.providers.step_record import CannotAnswer, Record, storable
 from agents.questions.role_inputs import facts
 from warpsmith.domain.jobs.job import RULES, AgentRole, Job, ProviderName, Strategy
+from warpsmith.errors import InvalidInput
 from warpsmith.settings import Settings
 from warpsmith.tuning.tasks import StepPayload, StepResult
+
+log = logging.getLogger(__name__)
 
 
 class Provider(Protocol):
@@ -49,8 +54,6 @@ class Panel:
         """The answer of one provider; raises as `Provider.answer` does."""
         if name == "external":
             return ExternalProvider(self.mailbox).answer(payload, context)
-        if name == "rules":
-            return offline_provider().answer(payload, context)
         url, key = self.settings.openai_base_url, self.settings.openai_api_key
         if url is None:
             raise CannotAnswer("the operator has configured no model")
@@ -84,27 +87,42 @@ def run_step(payload: StepPayload, context: StepContext, panel: Panel | None = N
         NotYet: the answer is not there yet.
     """
     started = time.monotonic()
-    if panel is None:
+    job, role = context.job, payload.role
+    name = RULES if panel is None else payload.provider or provider_name(job, panel.settings, role)
+    if panel is None or name == RULES:
         result = offline_provider().answer(payload, context)
     else:
-        name = payload.provider or provider_name(context.job, panel.settings, payload.role)
-        result = with_fallback(lambda: panel.ask(name, payload, context), name, payload, context)
+        ask = partial(panel.ask, name, payload, context)
+        result = with_fallback(ask, name, payload, context, panel.purse)
     result = result.model_copy(update={"ask_tuner": _wants_tuner(payload, context, result, panel)})
-    if payload.role == "profiler":
+    if role == "profiler":
         result = result.model_copy(update={"notes": (*result.notes, *_missing(context))})
     latency_s = result.latency_s or time.monotonic() - started
     return result.model_copy(update={"latency_s": latency_s})
 
 
 def with_fallback(
-    ask: Callable[[], StepResult], name: str, payload: StepPayload, context: StepContext
+    ask: Callable[[], StepResult],
+    name: str,
+    payload: StepPayload,
+    context: StepContext,
+    purse: Purse | None = None,
 ) -> StepResult:
-    """The answer, or that of the rules with the reason and the cost of the failed attempt."""
+    """The answer, or that of the rules with the reason and the cost of the failed attempt.
+
+    No exception of a provider ends a job but those that say something about the job itself.
+    """
     try:
         return ask()
+    except (InvalidInput, NotYet):
+        raise
     except CannotAnswer as exc:
-        result = exc.record.on(offline_provider().answer(payload, context))
-        return result.model_copy(update={"fallback": f"{name}: {exc.reason}"[:4000]})
+        reason, record = exc.reason, exc.record
+    except Exception as exc:
+        log.exception("the provider %s failed in the step of the %s", name, payload.role)
+        reason, record = f"{type(exc).__name__}: {exc}", Record(cost=purse.booked if purse else Cost())
+    result = record.on(offline_provider().answer(payload, context))
+    return result.model_copy(update={"fallback": storable(f"{name}: {reason}")[:4000]})
 
 
 def _wants_tuner(payload: StepPayload, context: StepContext, result: StepResult, panel: Panel | None) -> bool:
