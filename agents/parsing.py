@@ -1,9 +1,10 @@
 """Parses replies into typed answers. Pure. A reply is hostile input, and an error says how to correct it."""
 
-import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -14,17 +15,33 @@ from warpsmith.job_files.validation_errors import field_problems
 MAX_REPLY_CHARACTERS = 1 << 20
 MAX_COMPLAINT_CHARACTERS = 4000
 MAX_PROBLEMS = 6
-MAX_STARTS = 64
-"""Limit on the opening braces in prose that are tried."""
+MAX_FOUND = 64
+"""Limit on the objects of a reply that are looked at, from its end, and on the broken ones."""
+BLANK = "\ufeff \t\r\n"
+LEXED = 2
+"""Limit on the characters in broken objects that are looked at, as a multiple of the reply's length."""
 
-# Possessive throughout, so that no reply causes backtracking.
-_FENCE = re.compile(r"```[ \t]*+[\w+-]*+[ \t]*+\r?\n(.*?)```", re.S)
-_STRING = re.compile(r'"(?:\\.|[^"\\])*+(?:"|\\?\Z)', re.S)
-_TRAILING = re.compile(r",(\s*+[}\]])")
-_OPENING = re.compile(r'\{(?=\s*+["}])')
-_THOUGHTS = ("think", "thinking", "reasoning")
+_NAMES = r"(?:\w+:)?(?:think(?:ing)?|thoughts?|reasoning|reflection|analysis|scratchpad)"
+_CLOSING = (
+    rf"</\s*+{_NAMES}\s*+>|\[/THINK\]|\u25c1/think\u25b7|<\|end_(?:of_thought|thinking)\|>"
+    r"|<\|channel\|>\s*+final[^<]*+(?:<\|constrain\|>[^<]*+)?<\|message\|>|assistantfinal(?=[\s`{])"
+)
+_EVENT = re.compile(
+    # Possessive throughout, so that no reply causes backtracking. A quoted tag is none.
+    rf"(?<!`)(?P<close>{_CLOSING})"
+    rf"|(?<!`)(?P<open><{_NAMES}(?:\s[^<>]*+)?>|\[THINK\]|\u25c1think\u25b7|<\|(?:begin_of_thought|start_thinking)\|>"
+    r"|<\|channel\|>[^<]*+<\|message\|>|\Aanalysis(?=(?-i:[A-Z])))"
+    r"|(?:^(?P<line>)[ \t]*+)?+\{(?P<weak>(?!\s*+[\"}]))?+",
+    re.M | re.I,
+)
+_CLOSING_LINE = re.compile(rf"^[ \t]*+(?:{_CLOSING})", re.M | re.I)
+_TOKEN = re.compile(r'"(?:\\.|[^"\\])*+(?:"|\\?\Z)|,(?=\s*+[}\]])|[{}]', re.S)
+_BAD_ESCAPE = re.compile(r'(\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})|\\')
+_PAGE = re.compile(r"\s*+<(?:!doctype|html|head|body|\?xml)", re.I)
+_DECODER = json.JSONDecoder(strict=False)
 
 Answer = TypeVar("Answer", bound=BaseModel)
+Used = TypeVar("Used")
 
 
 class BadReply(Exception):
@@ -35,48 +52,62 @@ class BadReply(Exception):
         super().__init__(words[:MAX_COMPLAINT_CHARACTERS])
 
 
-def parse_reply(text: str, model: type[Answer]) -> Answer:
-    """The answer in a reply; text around it is ignored.
+def parse_reply(text: str, *models: type[Answer]) -> Answer:
+    """The answer in a reply: of its objects the last that fits one of the models.
 
     Raises:
         BadReply: there is none; the message says precisely what is wrong.
     """
-    data = find_object(text)
+    return _last(text, models, lambda data: _fitting(data, models))
+
+
+def find_object(text: str, *models: type[BaseModel]) -> dict[str, Any]:
+    """The JSON object of a reply, as it is written: the last that fits one of the models, if there are any.
+
+    Thoughts are left out, prose around it is ignored, and trailing commas and line breaks in strings are
+    forgiven.
+
+    Raises:
+        BadReply: there is none.
+    """
+    return _last(text, models, lambda data: (models and _fitting(data, models), data)[1])
+
+
+def _last(text: str, models: Sequence[type[BaseModel]], use: Callable[[dict[str, Any]], Used]) -> Used:
+    """What comes of the last object that is of use."""
+    if len(text) > MAX_REPLY_CHARACTERS:
+        raise BadReply(too_long(text))
+    reply = _ReplyText(text)
+    names = {name for model in models for name in model.model_fields}
+    complaints: list[tuple[bool, str]] = []
+    for found in reversed(reply.found):
+        if isinstance(found, _BrokenObject):
+            meant = any(f'"{name}"' in found.text for name in names)
+            complaints.append((meant, found.words))
+            if meant and found.nearly:
+                break
+            continue
+        try:
+            return use(_clean(found))
+        except BadReply as exc:
+            complaints.append((bool(names & found.keys()), str(exc)))
+    reply.check_text()
+    if complaints:
+        raise BadReply(max(complaints, key=lambda c: c[0])[1])
+    raise BadReply("the reply holds no JSON object; answer with one JSON object and nothing else")
+
+
+def _fitting(data: dict[str, Any], models: Sequence[type[Answer]]) -> Answer:
+    """The object as the model whose required fields it has."""
+    required = [(sum(f.is_required() and n in data for n, f in m.model_fields.items()), m) for m in models]
+    model = max(required, key=lambda r: r[0])[1]
     try:
-        answer = model.model_validate_json(json.dumps(data))
+        return model.model_validate_json(json.dumps(data))
     except ValidationError as exc:
         problems = field_problems(exc.errors(), model)
         shown = "; ".join(f"{f}: {m}" if f else m for f, m in problems[:MAX_PROBLEMS])
         more = f"; and {len(problems) - MAX_PROBLEMS} more" if len(problems) > MAX_PROBLEMS else ""
         raise BadReply(f"the JSON does not fit the schema: {shown}{more}") from exc
-    return answer
-
-
-def find_object(text: str) -> dict[str, Any]:
-    """The JSON object of a reply: alone, fenced, or between prose; trailing commas are forgiven.
-
-    Raises:
-        BadReply: there is none.
-    """
-    if len(text) > MAX_REPLY_CHARACTERS:
-        raise BadReply(too_long(text))
-    bare = _without_thoughts(text.strip().lstrip("\ufeff"))
-    if not bare:
-        raise BadReply("the reply is empty; answer with one JSON object")
-    truncated = False
-    for piece in _pieces(bare):
-        try:
-            found = json.loads(_forgiving(piece))
-        except json.JSONDecodeError as exc:
-            truncated |= exc.pos >= len(piece.rstrip()) - 1 or "Unterminated" in exc.msg
-            continue
-        except (ValueError, RecursionError) as exc:
-            raise BadReply("the JSON has a number too long, or is nested too deeply") from exc
-        if isinstance(found, dict) and (found or piece == bare):
-            return _clean(found)
-    if truncated:
-        raise BadReply("the reply ends before its JSON does; answer shorter")
-    raise BadReply("the reply holds no JSON object; answer with one JSON object and nothing else")
 
 
 def too_long(text: str) -> str:
@@ -84,53 +115,137 @@ def too_long(text: str) -> str:
     return f"the reply has {len(text)} characters; at most {MAX_REPLY_CHARACTERS}"
 
 
-def _without_thoughts(text: str) -> str:
-    """The text after the thoughts that some models write first."""
-    for word in _THOUGHTS:
-        if text.startswith(f"<{word}>") and f"</{word}>" in text:
-            return text.partition(f"</{word}>")[2].strip()
-    return text
+@dataclass(frozen=True)
+class _BrokenObject:
+    """An object that is no JSON."""
+
+    text: str
+    words: str
+    """Complaint to its author."""
+    nearly: bool
+    """True if it is cut off, or wrong in escapes alone."""
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """Pieces of the reply that may hold the object, most likely first."""
-    if text.startswith("{"):
-        yield text
-    yield from (m.group(1).strip() for m in _FENCE.finditer(text) if m.group(1).lstrip().startswith("{"))
-    end = 0
-    for opening in itertools.islice(_OPENING.finditer(text), MAX_STARTS):
-        if opening.start() >= end:
-            end = _closing(text, opening.start())
-            yield text[opening.start() : end]
+class _ReplyText:
+    """The objects of a reply, without its thoughts, in one pass: a tag in a string of an object is none."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._begin = 0
+        """End of the last thought."""
+        self._weak = -1
+        """Place of the first brace that begins no JSON."""
+        self._empty = ""
+        """The last object without fields, which is an answer if nothing else is there."""
+        self._left, self._tries = LEXED * len(text), MAX_FOUND
+        self._doubtful = False
+        """True after an object without end: what stands inside of it may be a part of it."""
+        self.found: deque[dict[str, Any] | _BrokenObject] = deque(maxlen=MAX_FOUND)
+        thinking = False
+        at = 0
+        while event := _EVENT.search(text, at):
+            at = event.end()
+            if event["close"]:
+                self.found.clear()
+                self._begin, self._weak, self._doubtful, thinking = at, -1, False, False
+            elif event["open"]:
+                thinking = True
+            elif event["weak"] is not None and not thinking:
+                self._weak = at - 1 if self._weak < 0 else self._weak
+                self._doubtful |= event["line"] is not None
+            elif not thinking and (event["line"] is not None or not self._doubtful):
+                at = self._object(at - 1)
+        if self._empty and text[self._begin :].strip(BLANK) == self._empty:
+            self.found.append({})
+        if thinking:
+            raise BadReply("the reply ends within its thoughts; answer after them, and think shorter")
+
+    def check_text(self) -> None:
+        """Complains about a reply that is empty, or another thing than an answer."""
+        if not self._text[self._begin :].strip(BLANK):
+            what = "nothing follows the thoughts of the reply" if self._begin else "the reply is empty"
+            raise BadReply(f"{what}; answer with one JSON object")
+        if _PAGE.match(self._text, self._begin):
+            raise BadReply("the reply is an HTML page; answer with one JSON object and nothing else")
+        if self._weak >= 0 and not self.found:
+            words = "Expecting a name in double quotes"
+            raise BadReply(_rule(self._text, self._weak + 1, words))
+
+    def _object(self, start: int) -> int:
+        """Reads the object that begins here, if one does; where to go on."""
+        if self._left <= 0 or self._tries <= 0:
+            return start + 1
+        try:
+            data, end = _DECODER.raw_decode(self._text, start)
+        except json.JSONDecodeError:
+            return self._broken(start)
+        except (ValueError, RecursionError) as exc:
+            raise BadReply("the JSON has a number too long, or is nested too deeply") from exc
+        if data:
+            self.found.append(data)
+        else:
+            self._empty = self._text[start:end]
+        return int(end)
+
+    def _broken(self, start: int) -> int:
+        """Mends the object that begins here, or says what is wrong with it."""
+        piece, closed = _mended(self._text, start)
+        end = start + len(piece)
+        self._left, self._tries = self._left - len(piece), self._tries - 1
+        try:
+            self.found.append(_DECODER.decode(piece))
+            return end
+        except json.JSONDecodeError as exc:
+            problem = exc
+        except (ValueError, RecursionError) as exc:
+            raise BadReply("the JSON has a number too long, or is nested too deeply") from exc
+        cut = not closed and (problem.pos >= len(piece.rstrip()) - 1 or "Unterminated" in problem.msg)
+        nearly = problem.msg.startswith("Invalid \\") and _is_json(_BAD_ESCAPE.sub(_escaped, piece))
+        words = "the reply ends before its JSON does; answer shorter"
+        words = words if cut else _rule(self._text, start + problem.pos, problem.msg)
+        self.found.append(_BrokenObject(piece, words, cut or nearly))
+        if nearly or (closed and not _CLOSING_LINE.search(piece)):
+            return end
+        self._doubtful = True
+        return start + 1
 
 
-def _closing(text: str, start: int) -> int:
-    """Position after the brace that closes the one at `start`; the end of the text if none does."""
-    depth = 0
-    at = start
-    while at < len(text):
-        if text[at] == '"':
-            match = _STRING.match(text, at)
-            assert match is not None, "the pattern takes a string that never ends"
-            at = match.end()
-            continue
-        depth += (text[at] == "{") - (text[at] == "}")
-        at += 1
+def _mended(text: str, start: int) -> tuple[str, bool]:
+    """The object at `start`, with blanks for commas before closing brackets; True if it has an end."""
+    depth, begin, parts = 0, start, []
+    for token in _TOKEN.finditer(text, start):
+        first = text[token.start()]
+        if first == ",":
+            parts += [text[begin : token.start()], " "]
+            begin = token.end()
+        depth += (first == "{") - (first == "}")
         if depth == 0:
-            return at
-    return at
+            return "".join([*parts, text[begin : token.end()]]), True
+    return "".join([*parts, text[begin:]]), False
 
 
-def _forgiving(piece: str) -> str:
-    """The piece without commas before closing brackets; strings are unchanged."""
-    parts: list[str] = []
-    begin = 0
-    for string in _STRING.finditer(piece):
-        parts += [piece[begin : string.start()], string.group()]
-        begin = string.end()
-    parts.append(piece[begin:])
-    # A comma and its bracket are never separated by a string, so the parts can be mended one by one.
-    return "".join(_TRAILING.sub(r"\1", p) if i % 2 == 0 else p for i, p in enumerate(parts))
+def _escaped(found: re.Match[str]) -> str:
+    return found[1] or "\\\\"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _rule(text: str, at: int, message: str) -> str:
+    """The place of a fault, and the rule of JSON that is broken there."""
+    place = f"line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
+    if message.startswith("Invalid \\u"):
+        return f"{place}: invalid escape \\u in a string; it takes four hexadecimal digits"
+    if message.startswith("Invalid \\"):
+        escape = text[at : at + 2].strip()
+        return f"{place}: invalid escape {escape} in a string; write \\{escape}"
+    more = '; a quote in a string is written \\"' if "','" in message else ""
+    return f"{place}: {message}, found {text[at : at + 12]!r}{more}"
 
 
 def _clean(found: dict[str, Any]) -> dict[str, Any]:

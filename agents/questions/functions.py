@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.contracts import CallText, TemplateReply, tool_names
+from agents.contracts import CallsReply, CallText, TemplateReply, tool_names
 from agents.parsing import BadReply, find_object
 from warpsmith.tuning.step_facts import AgentTurn
 from warpsmith.tuning.tasks import ToolName
@@ -77,7 +77,7 @@ def as_reply(calls: Sequence[FunctionCall], guides: bool = False) -> str:
 
 def of_turn(turn: AgentTurn, number: int) -> tuple[tuple[FunctionCall, ...], tuple[str, ...]]:
     """The calls of an earlier turn, and what they brought, in the same order."""
-    made = find_object(turn.reply)["calls"]
+    made = find_object(turn.reply, CallsReply)["calls"]
     calls, said = [], []
     for place, (raw, call, answer) in enumerate(zip(made, turn.calls, turn.answers, strict=True)):
         arguments = {key: value for key, value in raw.items() if key != "tool"}

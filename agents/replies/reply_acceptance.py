@@ -22,7 +22,7 @@ from agents.contracts import (
     reply_of,
     tool_names,
 )
-from agents.parsing import BadReply, find_object, parse_reply
+from agents.parsing import BadReply, parse_reply
 from agents.questions.guide_pages import guides
 from agents.questions.role_inputs import drafts, permitted_rules
 from agents.questions.tried import history
@@ -51,10 +51,13 @@ def accept(text: str, provider: str, payload: StepPayload, context: StepContext)
     Raises:
         BadReply: it cannot be used; the message is addressed to its author.
     """
-    if payload.role in WITH_TOOLS and "calls" in find_object(text):
-        calls = accept_calls(parse_reply(text, CallsReply), payload, context)
+    models: list[type[Reply | CallsReply]] = [reply_of(payload.role, payload.ideas)]
+    if payload.role in WITH_TOOLS:
+        models.append(CallsReply)
+    answer = parse_reply(text, *models)
+    if isinstance(answer, CallsReply):
+        calls = accept_calls(answer, payload, context)
         return StepResult(provider=provider, tool_calls=calls, plan=payload.plan, reply=text)
-    answer: Reply = parse_reply(text, reply_of(payload.role, payload.ideas))
     if isinstance(answer, PlannerReply):
         if bool(answer.stop.strip()) == bool(answer.plan.strip()):
             raise BadReply("fill exactly one of plan and stop")

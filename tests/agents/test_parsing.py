@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.contracts import PlannerReply, TemplateReply
+from agents.contracts import CallsReply, PlannerReply, ProfilerReply, TemplateReply
 from agents.parsing import MAX_REPLY_CHARACTERS, BadReply, find_object, parse_reply
 from testbed.deadlines import stretched
 from testbed.repetitions import examples
@@ -44,7 +44,7 @@ BAD = {
     "": "the reply is empty",
     "I cannot do that.": "holds no JSON object",
     "[1, 2]": "holds no JSON object",
-    "{'plan': 'x'}": "holds no JSON object",
+    "{'plan': 'x'}": "line 1, column 2: Expecting a name in double quotes, found \"'plan'",
     '{"plan": "x': "ends before its JSON does",
     '{"parameters": [{"name": "A"}], "source": "abc': "ends before its JSON does",
     '{"plan": "x", "expected_gain": NaN}': "NaN or an infinity",
@@ -72,8 +72,143 @@ def test_many_problems_are_counted_and_not_all_told() -> None:
     assert len(str(caught.value)) < 1000
 
 
+DRAFT = '{"bottleneck": "launch", "hypotheses": []}'
+MEMORY = '{"bottleneck": "memory", "hypotheses": ["use wider loads"]}'
+CLOSED = {
+    "pair": f"<think>{DRAFT}</think>{MEMORY}",
+    "closing tag only": f"maybe {DRAFT} hmm, no\n</think>\n{MEMORY}",
+    "two blocks": f"<think>{DRAFT}</think> {DRAFT} <think>{DRAFT}</think>\n{MEMORY}",
+    "Mistral": f"[THINK]{DRAFT}[/THINK]{MEMORY}",
+    "upper case": f"<THINK>{DRAFT}</THINK>{MEMORY}",
+    "thought": f"<thought>{DRAFT}</thought>{MEMORY}",
+    "thinking": f"<thinking>{DRAFT}</thinking>{MEMORY}",
+    "reasoning": f"<reasoning>{DRAFT}</reasoning>{MEMORY}",
+    "seed": f"<seed:think>{DRAFT}</seed:think>{MEMORY}",
+    "attribute": f'<think time="3">{DRAFT}</think>{MEMORY}',
+    "channels": f"<|channel|>analysis<|message|>{DRAFT}<|end|><|start|>assistant"
+    f"<|channel|>final<|message|>{MEMORY}",
+    "channel with a form": f"{DRAFT}<|channel|>final <|constrain|>json<|message|>{MEMORY}<|return|>",
+    "channels without marks": f"analysisWe try {DRAFT}.assistantfinal{MEMORY}",
+    "Kimi": f"\u25c1think\u25b7{DRAFT}\u25c1/think\u25b7{MEMORY}",
+    "OpenThinker": f"<|begin_of_thought|>{DRAFT}<|end_of_thought|>{MEMORY}",
+    "prose before": f"Sure, let me see. <think>{DRAFT}</think> Here: {MEMORY}",
+    "broken draft": f'<think>{{"bottleneck": "launch, hmm</think>{MEMORY}',
+    "unclosed draft without a tag": f'hm {{"a": no,\n</think>{MEMORY}',
+    "fenced draft": f"```json\n{DRAFT}\n</think>\n```json\n{MEMORY}\n```",
+    "a tag that is quoted": f"<think>I close with `</think>`. {DRAFT}</think>{MEMORY} after `</think>`",
+    "form first": f'The form is {{"bottleneck": "...", "hypotheses": ["..."]}}. My answer:\n{MEMORY}',
+    "form last": f'{MEMORY}\nas {{"bottleneck": "...", "hypotheses": ["..."]}} says',
+    "broken form last": f'{MEMORY}\nas {{"bottleneck": ...}} says',
+    "two fences": f"```json\n{DRAFT}\n```\nNo:\n```json\n{MEMORY}\n```",
+    "a brace that never ends": f'a set {{"x", "y" and\n{MEMORY}',
+    "another object last": f'{MEMORY} {{"note": 1}}',
+    "many drafts": f"{DRAFT}\n" * 500 + MEMORY,
+}
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_a_draft_is_no_answer(name: str) -> None:
+    assert parse_reply(CLOSED[name], ProfilerReply).bottleneck == "memory"
+
+
 @pytest.mark.parametrize(
-    "piece", ['\\"', '{"', '{"a":{', "<think>", "```\n", "``` ", ", ", '{"a":1,', "{ "], ids=repr
+    "source",
+    ["// </think>", "</think>", "<think>", "[/THINK] x", "a\n</think>\nb", "<|channel|>final<|message|>"],
+)
+@pytest.mark.parametrize("form", ["{}", "```json\n{}\n```", "<think>hm</think>{}", "{}\nDone."])
+def test_a_tag_in_a_string_ends_no_thought(source: str, form: str) -> None:
+    answer = json.dumps({"source": source, "reasoning": "x"})
+    assert parse_reply(form.replace("{}", answer), TemplateReply).source == source
+    raw = answer.replace("\\n", "\n")
+    assert parse_reply(form.replace("{}", raw), TemplateReply).source == source
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<think>{DRAFT}",
+        f"[THINK]{DRAFT}",
+        f"Well. <THINK> {DRAFT} hmm",
+        f"<|channel|>analysis<|message|>{DRAFT}",
+        f"<think>a</think>{DRAFT}<think>no",
+    ],
+)
+def test_thoughts_without_end_hold_no_answer(text: str) -> None:
+    with pytest.raises(BadReply, match="ends within its thoughts"):
+        parse_reply(text, ProfilerReply)
+
+
+def test_nothing_after_the_thoughts_is_no_answer() -> None:
+    with pytest.raises(BadReply, match="nothing follows the thoughts"):
+        parse_reply(f"<think>{DRAFT}</think>\n", ProfilerReply)
+    with pytest.raises(BadReply, match="holds no JSON object"):
+        parse_reply(f"{DRAFT}</think> I cannot.", ProfilerReply)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\t", "\r"], ids=repr)
+def test_a_line_may_end_in_a_string(end: str) -> None:
+    source = f"__kernel void scale(__global float* x) {{{end}  x[get_global_id(0)] *= 2.0f;{end}}}"
+    text = '{"rules":[],"source":"' + source + '","reasoning":"one line"}'
+    assert parse_reply(text, TemplateReply).source == source
+    assert parse_reply(text[:-1] + ",}", TemplateReply).source == source
+
+
+PLACES = {
+    '{"bottleneck":"don\\\'t spill; pattern \\w+","hypotheses":[]}': r"line 1, column 19: invalid escape \'",
+    '{\n"stop": "",\n"plan": "a \\w"}': r"line 3, column 12: invalid escape \w in a string; write \\w",
+    '{"plan": "\\033"}': r"invalid escape \0 in a string",
+    '{"plan": "\\x41"}': r"invalid escape \x in a string",
+    '{"plan": "a \\\nb"}': "line 1, column 13: invalid escape",
+    '{"plan": "\\u12"}': r"invalid escape \u in a string",
+    '{"plan": "// </think> \\w"}': r"invalid escape \w",
+    '{"stop": "x", // why\n"plan": "y"}': "line 1, column 15: Expecting property name",
+    '{ // why\n"plan": "y"}': "line 1, column 2: Expecting a name in double quotes, found ' // why",
+    "{'plan': 'y'}": "line 1, column 2: ",
+    "{\u201cplan\u201d: \u201cy\u201d}": "line 1, column 2: ",
+    "{\"plan\": 'y'}": "line 1, column 10: Expecting value, found \"'y'}\"",
+    '{"plan": None}': "line 1, column 10: Expecting value, found 'None}'",
+    '{"plan": "x", "expected_gain": +1.5}': "line 1, column 32: Expecting value, found '+1.5}'",
+    '{"plan": "x", ...}': "line 1, column 15: ",
+    "{plan: 3}": "line 1, column 2: ",
+    '{"plan": "say "hi" now"}': "line 1, column 16: Expecting ',' delimiter, found",
+    '{"plan": "draft"}\nNo:\n{"plan": "y \\w"}': "line 3, column 13: invalid escape",
+    '{"plan": "draft"}\nNo:\n{"plan": "y': "ends before its JSON does",
+    "<!doctype html><style>p { color: red }</style><p>503": "is an HTML page",
+    '<html><script>x = {"a": 1</script></html>': "is an HTML page",
+    '<?xml version="1.0"?><html>502 Bad Gateway': "is an HTML page",
+    '{"calls": [{"tool": "compile\\w", "template": {"rules": ["x"]}}]}': r"invalid escape \w",
+    '{"calls": [{"tool": "compile, "template": {"rules": ["x"]}}]}': "line 1, column ",
+    '{"calls": [{"tool": "compile", "template": {"rules": ["x"]}}': "ends before its JSON does",
+}
+
+
+@pytest.mark.parametrize("text", PLACES, ids=[f"{i}" for i in range(len(PLACES))])
+def test_the_place_and_the_rule_are_told(text: str) -> None:
+    with pytest.raises(BadReply) as caught:
+        parse_reply(text, *([TemplateReply, CallsReply] if "calls" in text else [PlannerReply]))
+    assert PLACES[text] in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        '\\"',
+        '{"',
+        '{"a":{',
+        "<think>",
+        "```\n",
+        "``` ",
+        ", ",
+        '{"a":1,',
+        "{ ",
+        "{}",
+        "</think>",
+        "\n{",
+        '\n{"a" ',
+        "~~~\n",
+        "<|channel|>",
+    ],
+    ids=repr,
 )
 def test_no_reply_takes_long_to_read(piece: str) -> None:
     text = (piece * MAX_REPLY_CHARACTERS)[:MAX_REPLY_CHARACTERS]
