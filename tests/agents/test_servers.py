@@ -64,7 +64,7 @@ class Empty:
 
 
 # What a server says of its use.
-COUNTS = st.one_of(
+COUNTS: st.SearchStrategy[Any] = st.one_of(
     st.sampled_from(
         [10**30, 2**31 - 1, 2**31, 2**63, -1, -(10**30), 1e30, "5", None, True, [], {}, float("nan")]
     ),

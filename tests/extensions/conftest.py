@@ -7,6 +7,7 @@ import pytest
 
 from warpsmith.domain.device import Backend
 from warpsmith.extensions.scaffold.command import init
+from warpsmith.extensions.scaffold.known import nothing_known
 from warpsmith.extensions.triton import scaffold as triton
 
 
@@ -17,7 +18,7 @@ def _forms(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def checked(sources: Sequence[Path], target: Path, wanted: init.InitOptions) -> str:
         text = plain(sources, target, wanted)
-        if wanted.known is init.nothing_known:
+        if wanted.known is nothing_known:
             assert init.formed(text, sources, target, wanted) == text
         return text
 

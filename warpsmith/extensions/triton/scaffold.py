@@ -92,7 +92,7 @@ def _lines(function: TritonFunction, shown: str, parts: JobParts) -> Iterator[st
 def _argument(argument: ArgumentPart) -> str:
     is_number = argument.role == "scalar"
     rest = {"value": argument.value} if is_number else {"shape": list(argument.shape)}
-    fields = {"name": argument.name, "dtype": argument.dtype, "role": argument.role, **rest}
+    fields: dict[str, Any] = {"name": argument.name, "dtype": argument.dtype, "role": argument.role, **rest}
     if argument.is_zeroed:
         fields["draw"] = ZEROS
     marks = " and ".join(_GUESSED[g] for g in argument.guesses)
