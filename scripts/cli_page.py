@@ -13,8 +13,8 @@ HEAD = """# The command line
 Every command with its arguments and options, as `--help` shows them; `scripts/cli_page.py` writes this page.
 `warpsmith --install-completion` makes bash, zsh or fish complete them; `--show-completion` prints it.
 
-Exit codes: 0 well; 1 the job failed or was cancelled; 2 wrong input, or an unusable data folder; 3 the service
-cannot be reached, or something is missing on this machine.
+Exit codes: 0 well; 1 the job failed or was cancelled; 2 wrong input, or an unusable data folder; 3 no service
+can be reached, or something is missing on this machine.
 
 """
 
