@@ -124,8 +124,8 @@ def compared(job: Job, workload: Workload, operator: Any, framework: Callable[..
     flush = torch.empty(CACHE_BYTES, dtype=torch.uint8, device="cuda")
     row = {"workload": workload.key, "differences": differences}
     row["eager"] = side_by_side(theirs, ours, lambda call: eager_us(call, torch, flush))
-    graphs = [captured(call, torch) for call in (theirs, ours)]
-    row["graph"] = side_by_side(*graphs, lambda call: graph_us(call, torch))
+    replayed, ours_replayed = captured(theirs, torch), captured(ours, torch)
+    row["graph"] = side_by_side(replayed, ours_replayed, lambda call: graph_us(call, torch))
     return row
 
 

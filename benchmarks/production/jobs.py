@@ -38,8 +38,9 @@ class Made:
 
 
 def descriptions(folder: Path = DESCRIPTIONS) -> list[dict[str, Any]]:
-    """All descriptions, by project and in the order of their files."""
-    return [entry for path in sorted(folder.glob("*.yaml")) for entry in read_yaml(path.read_text())]
+    """All descriptions of a folder, or of one file, by project and in the order of their files."""
+    files = sorted(folder.glob("*.yaml")) if folder.is_dir() else [folder]
+    return [entry for path in files for entry in read_yaml(path.read_text())]
 
 
 def projects_of(folder: Path) -> list[Project]:
