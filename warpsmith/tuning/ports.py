@@ -125,7 +125,7 @@ class SanitizerPort(Protocol):
     """Runs a kernel once under the platform's tools for memory errors, races and misused barriers."""
 
     def findings(self, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize) -> Mapping[str, str]:
-        """First finding by tool, `Warning: ...` if the tool itself calls it no error; empty if there is none.
+        """First finding by tool, `Warning: ...` if the tool itself is not sure; empty if there is none.
 
         Raises:
             Unavailable: a tool did not finish; the message says which and why.

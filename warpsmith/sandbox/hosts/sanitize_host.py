@@ -29,9 +29,9 @@ WELL_KNOWN = (Path("/usr/local/cuda/bin/compute-sanitizer"), Path("/opt/cuda/bin
 _SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard")
 _LINE = re.compile(r"^=+ ?(.*)$", re.MULTILINE)
 _NOT_A_FINDING = re.compile(
-    r"^\s*$|COMPUTE-SANITIZER|SUMMARY|Target application|^\s+(at|by|Saved|Host Frame|in)\b"
+    r"^\s*$|COMPUTE-SANITIZER|SUMMARY|Target application|^\s+(at|by|Saved|Host Frame|in|and|Address|Access)\b"
 )
-# Of memory that blocks of a cluster share, of mbarriers, and of the order in a warp racecheck only warns.
+# `Potential`: racecheck sees no mbarrier by which a block of a cluster waits for what another writes to it.
 _WARNING = re.compile(r"(?:Warning|Info): |(?=Potential )")
 
 
@@ -44,7 +44,7 @@ def find_sanitizer() -> Path | None:
 
 
 def first_finding(log: str) -> str:
-    """The first error in a tool's log, verbatim, or else its first warning; empty if there is neither.
+    """The first error in a tool's log, verbatim, or else its first doubt; empty if there is neither.
 
     Raises:
         Unavailable: the log has no summary, so the tool did not finish.
