@@ -58,7 +58,7 @@ def one(harness: Harness, job: Job) -> list[dict[str, Any]]:
         baseline,
     )
     if result.withdrawn:
-        raise SystemExit(f"{job.name}: the kernel itself was refused: {result.withdrawn}")
+        raise SystemExit(f"{job.name}: the kernel itself was refused: {[*map(str, result.withdrawn)]}")
     return [
         {
             "workload": c.workload,

@@ -167,5 +167,5 @@ class Harness:
         plan = ComparisonPlan(self.pairs, baseline.aa_widths, least_gain=None)
         result = verify_winners(job, self.ports, [finalist], plan, lambda: True, baseline)
         if result.withdrawn:
-            return CorpusVerdict(False, "winner", "; ".join(result.withdrawn), result.comparisons)
+            return CorpusVerdict(False, "winner", "; ".join(map(str, result.withdrawn)), result.comparisons)
         return CorpusVerdict(True, "", "", result.comparisons)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import Ceilings, DeviceInfo
@@ -15,11 +15,13 @@ from warpsmith.domain.templates.outcome import (
     CheckedShape,
     Comparison,
     CompileFacts,
+    FailedCase,
     NoGain,
     Rejected,
+    Stage,
     WorkloadTiming,
 )
-from warpsmith.domain.templates.space import Configuration
+from warpsmith.domain.templates.space import Configuration, configuration_key
 from warpsmith.domain.templates.template import RuleFault, Template
 
 MAX_ANSWER_CHARACTERS = 16_000
@@ -389,6 +391,42 @@ class Choice(Frozen):
     """The same on other workloads, by key: figures of the search."""
 
 
+FAULTS = (Stage.LAUNCH, Stage.RUN, Stage.GUARD, Stage.CORRECTNESS, Stage.SANITIZER)
+"""Stages at which a configuration falls for what its template does, not for noise or a doubtful clock."""
+
+
+class Withdrawal(Frozen):
+    """A finalist that failed its second check on a workload, and why."""
+
+    words: str = Field(max_length=2000)
+    """The reason; of results of earlier versions, which have nothing else, the whole text."""
+    candidate: str = ""
+    configuration: Configuration = {}
+    workload: str = ""
+    stage: Stage | None = None
+    log: str = ""
+    """Messages of the compiler."""
+    case: FailedCase | None = None
+    """Inputs of the launch that failed; None: it was not for a launch."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_text(cls, stored: object) -> object:
+        return {"words": stored} if isinstance(stored, str) else stored
+
+    @property
+    def is_fault(self) -> bool:
+        """True if the template is wrong, so that it may be mended."""
+        return self.stage in FAULTS
+
+    def __str__(self) -> str:
+        """The text that is shown: workload, configuration, stage and reason."""
+        if self.stage is None:
+            return self.words
+        name = configuration_key(self.configuration)
+        return f"{self.workload}: {name} {self.stage.value}: {self.words}"[:500]
+
+
 class VerifyResult(Frozen):
     """The published figures."""
 
@@ -399,7 +437,7 @@ class VerifyResult(Frozen):
     """Weighted geometric mean over workloads; a workload that keeps its baseline counts as 1."""
     no_gain: tuple[NoGain, ...] = ()
     """Workloads without a comparison, because no trial was faster than the baseline."""
-    withdrawn: tuple[str, ...] = ()
+    withdrawn: tuple[Withdrawal, ...] = ()
     """Winners of the search that failed their second check, with the reason."""
     between: tuple[CheckedShape, ...] = ()
     """Secret shapes between workloads on which a choice was right and faster than the baseline."""

@@ -147,7 +147,7 @@ def test_a_case_is_compared_while_the_next_one_is_on_the_device(monkeypatch: Any
 def test_a_wrong_case_is_refused_whatever_came_after_it() -> None:
     ports, _ = fake_ports(times, lambda c: "wrong" if c.get("BLOCK") == 256 else "")
     found = verified(ports)
-    assert all("y is wrong" in words for words in found.withdrawn)
+    assert all("y is wrong" in str(fallen) for fallen in found.withdrawn)
 
 
 def test_what_is_ready_is_returned_while_something_else_is_computed() -> None:

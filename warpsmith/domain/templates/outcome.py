@@ -131,6 +131,38 @@ class CutShort(Frozen):
     """Estimate of the objective, for the search alone; never better than the best measured objective."""
 
 
+class WrongElement(Frozen):
+    """An element of an output beside the value that is wanted; as texts, for it may be no number."""
+
+    output: str
+    element: int
+    """Position in the whole output, flat."""
+    got: str
+    want: str
+
+
+class FailedCase(Frozen):
+    """Inputs on which a launch failed, without the seed that they are drawn from."""
+
+    shape: str
+    """`Workload.key` of their extents."""
+    family: str
+    kind: str = ""
+    """Kind of the edge case; empty if they are none."""
+    scalars: dict[str, float] = {}
+    """Scalars whose value is another than the job gives."""
+    wrong: tuple[WrongElement, ...] = ()
+    """The first few wrong elements; empty if values are not the reason."""
+
+    def __str__(self) -> str:
+        """Words for whoever has to mend the kernel."""
+        kind = f" ({self.kind})" if self.kind else ""
+        words = [f"shape {self.shape}", f"{self.family} inputs{kind}"]
+        words += [f"{name} = {value:g}" for name, value in self.scalars.items()]
+        words += [f"{w.output}[{w.element}] is {w.got}, wanted {w.want}" for w in self.wrong]
+        return "; ".join(words)
+
+
 class Rejected(Frozen):
     """A configuration that cannot be used, with the stage and the reason."""
 
@@ -141,6 +173,12 @@ class Rejected(Frozen):
     workload: str | None = None
     """The workload's `Workload.key`."""
     facts: CompileFacts | None = None
+    case: FailedCase | None = Field(default=None, exclude=True)
+    """Inputs of the launch that failed, if one did; not stored with a trial."""
+
+    def __str__(self) -> str:
+        """The reason with its stage."""
+        return f"{self.stage.value}: {self.reason}"
 
 
 OutcomeKind = Literal["measured", "cut_short", "rejected"]

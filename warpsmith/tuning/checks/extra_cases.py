@@ -7,7 +7,7 @@ from contextlib import closing
 
 from warpsmith.domain.jobs.job import Job, Workload
 from warpsmith.domain.jobs.plan import Compiled, Family
-from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.outcome import FailedCase, Rejected
 from warpsmith.domain.templates.template import ConfiguredKernel, Template
 from warpsmith.tuning.outputs.output_checks import CheckResult
 from warpsmith.tuning.ports import DevicePort
@@ -65,18 +65,11 @@ def further_cases(
     template: Template,
     kernel: ConfiguredKernel,
     workloads: Sequence[Workload],
-    every: bool,
 ) -> Iterator[Case]:
-    """Families of `workloads`, and neighbours that the constraints allow.
-
-    Args:
-        every: True: all families of every workload; False: all of the smallest and one of each other.
-    """
-    smallest = min(workloads, key=lambda w: size_bytes(session, w))
+    """Families of `workloads`, one of each large workload, and neighbours that the constraints allow."""
     for workload in workloads:
         families = _families(session, workload)
-        large = size_bytes(session, workload) > FAMILY_BYTES
-        if families and (large or not (every or workload is smallest)):
+        if families and size_bytes(session, workload) > FAMILY_BYTES:
             families = [secrets.choice(families)]
         if session.inputs.defences.families:
             yield from (Case(workload, family) for family in families)
@@ -101,13 +94,11 @@ def check_further(
     kernel: ConfiguredKernel,
     compiled: Compiled,
     workloads: Sequence[Workload],
-    every: bool = False,
     edge_cases: bool = True,
 ) -> Rejected | None:
     """Check other inputs and shapes in every element; returns the first rejection, or None.
 
     Args:
-        every: see `further_cases`.
         edge_cases: True: the kernel goes through all edge cases as well.
 
     Raises:
@@ -116,7 +107,7 @@ def check_further(
         ExpressionError: a launch cannot be evaluated.
     """
     cases = allowed_edge_cases(session, template, kernel) if edge_cases else []
-    cases += further_cases(session, template, kernel, workloads, every)
+    cases += further_cases(session, template, kernel, workloads)
     with closing(judged(session, kernel, compiled, cases)) as found:
         return next((in_case(case, result) for case, result in found if isinstance(result, Rejected)), None)
 
@@ -166,14 +157,17 @@ def _families(session: DeviceSession, workload: Workload) -> list[Family]:
 
 def in_case(case: Case, rejected: Rejected) -> Rejected:
     """The rejection, with its case in words."""
-    reason = f"{describe(case)}: {rejected.reason}"[:2000]
+    reason = f"{describe(case, rejected.case)}: {rejected.reason}"[:2000]
     return rejected.model_copy(update={"reason": reason, "workload": case.workload.key})
 
 
-def describe(case: Case) -> str:
+def describe(case: Case, failed: FailedCase | None = None) -> str:
     """Text that describes a case in a reason."""
     if case.family is Family.EDGE_CASE:
-        return f"with inputs by lot ({kind_of(case.variant).value}) at {case.workload.key}"
+        scalars = {} if failed is None else failed.scalars
+        drawn = ", ".join(f"{name} {value:g}" for name, value in scalars.items())
+        kind = f"{kind_of(case.variant).value}{drawn and f': {drawn}'}"
+        return f"with inputs by lot ({kind}) at {case.workload.key}"
     if case.family is Family.DECLARED:
         return f"at the neighbouring shape {case.workload.key}"
     return f"with {case.family.value} inputs at {case.workload.key}"

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from warpsmith.domain.jobs.job import Job, NumpyReference, Tolerance
 from warpsmith.domain.jobs.plan import BufferPlan
+from warpsmith.domain.templates.outcome import WrongElement
 from warpsmith.tuning.outputs.unwritten import UNWRITTEN, hidden_unwritten, unwritten
-from warpsmith.verify.compare import ErrorReport, root_mean_square
+from warpsmith.verify.compare import ErrorReport, passes, root_mean_square
 from warpsmith.verify.dtypes import widened
 from warpsmith.verify.element_masks import ElementMask
 from warpsmith.verify.run_report import Array, Ranges
@@ -22,6 +23,8 @@ FEW = 16
 """Elements below which any relation may be chance."""
 RELATED = 0.01
 """Difference, as a share of the typical element, up to which a relation between two results is named."""
+SHOWN, NEAR = 4, 4096
+"""Limits on the wrong elements that are told one by one, and on how far they lie behind the first."""
 SMALL_ERROR = 0.01
 """Error, as a share of the typical element, below which it may be rounding; the message then names a
 tolerance."""
@@ -44,6 +47,21 @@ class Mismatch:
     def hides_unwritten(self, poison: bytes) -> bool:
         """True if elements that the launch never wrote are within the tolerance; see `hidden_unwritten`."""
         return bool(hidden_unwritten(self.got, self.want, self.tolerance, poison, self.places).size)
+
+    def first_few(self) -> list[WrongElement]:
+        """The first wrong element and the next few that differ near it."""
+        first = self.error.first_wrong
+        if first is None:
+            return []
+        near = slice(first, first + NEAR)
+        with np.errstate(all="ignore"):
+            apart = np.flatnonzero(self.got[near] != self.want[near])[:SHOWN] + first
+        name, places = self.buffer.name, self.places()
+        return [
+            WrongElement(output=name, element=places[i], got=str(self.got[i]), want=str(self.want[i]))
+            for i in apart
+            if i == first or not passes(self.got[i : i + 1], self.want[i : i + 1], self.tolerance)
+        ]
 
     def places(self) -> NDArray[np.int64]:
         """Positions of the compared elements in the whole output."""

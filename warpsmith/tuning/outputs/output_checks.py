@@ -1,7 +1,7 @@
 """Checks of a launch's report. They run in the worker, on data read back from the child."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -9,8 +9,9 @@ import numpy as np
 
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.job import Job, NumpyReference, Tolerance
-from warpsmith.domain.jobs.plan import BufferPlan, Family, WorkloadPlan
-from warpsmith.domain.templates.outcome import Rejected, Stage
+from warpsmith.domain.jobs.by_value_plan import number
+from warpsmith.domain.jobs.plan import BufferPlan, Family, ScalarPlan, WorkloadPlan
+from warpsmith.domain.templates.outcome import FailedCase, Rejected, Stage, WrongElement
 from warpsmith.tuning.outputs.mismatch_causes import Mismatch, why_wrong
 from warpsmith.tuning.tasks import CheckedCase
 from warpsmith.verify.compare import ErrorBudget, ErrorReport, compare, passes
@@ -83,9 +84,17 @@ class CheckedRun:
             if output is not None:
                 yield output
 
-    def refused(self, stage: Stage, reason: str) -> Rejected:
+    def refused(self, stage: Stage, reason: str, wrong: Sequence[WrongElement] = ()) -> Rejected:
         """A rejection of this launch."""
-        return Rejected(stage=stage, reason=reason[:2000], workload=self.plan.workload)
+        plan = self.plan
+        case = FailedCase(
+            shape=plan.workload,
+            family=plan.family.value,
+            kind=kind_of(plan.variant).value if plan.family is Family.EDGE_CASE else "",
+            scalars=changed_scalars(self.rules.job, plan),
+            wrong=tuple(wrong),
+        )
+        return Rejected(stage=stage, reason=reason[:2000], workload=plan.workload, case=case)
 
     def _output(self, buffer: BufferPlan, where: Ranges | None) -> "CheckedOutput | None":
         """An output beside its right values in some ranges; None if it tells nothing."""
@@ -138,9 +147,9 @@ class CheckedOutput:
         """Errors against the right values."""
         return compare(self.got, self.want, self.tolerance, self.budget, is_part=self.is_part)
 
-    def refused(self, reason: str) -> Rejected:
+    def refused(self, reason: str, wrong: Sequence[WrongElement] = ()) -> Rejected:
         """A rejection of the launch for this output."""
-        return self.run.refused(Stage.CORRECTNESS, f"{self.buffer.name} {reason}")
+        return self.run.refused(Stage.CORRECTNESS, f"{self.buffer.name} {reason}", wrong)
 
 
 def guard_zones(run: CheckedRun) -> Rejected | None:
@@ -178,7 +187,7 @@ def output_values(output: CheckedOutput) -> Rejected | None:
     if not error.wrong and not (run.rules.defences.poison and mismatch.hides_unwritten(poison)):
         return None
     why = why_wrong(run.rules.job, mismatch, poison, own=run.rules.own_globals is None)
-    return output.refused(f"is wrong: {why}")
+    return output.refused(f"is wrong: {why}", mismatch.first_few())
 
 
 def exactness(output: CheckedOutput) -> Rejected | None:
@@ -233,6 +242,16 @@ def check_run(run: CheckedRun) -> CheckResult:
                 return refused
         worst = max(worst, output.error.max_error)
     return worst
+
+
+def changed_scalars(job: Job, plan: WorkloadPlan) -> dict[str, float]:
+    """Scalars of an edge case whose value is another than the plain number that the job gives."""
+    given = {a.name: a.value for a in job.kernel.arguments if a.value is not None and not a.value.names}
+    return {
+        a.name: a.value
+        for a in plan.arguments
+        if isinstance(a, ScalarPlan) and a.name in given and a.value != number(given[a.name], a.dtype, {})
+    }
 
 
 def tells_nothing(

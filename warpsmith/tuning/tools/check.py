@@ -54,7 +54,7 @@ def _on_cases(bench: Workbench, template: Template, built: BenchKernel, whole: b
     if not allowed:
         return 0, ["its constraints forbid it on every workload"]
     more = allowed_edge_cases(session, template, built.kernel)
-    more += further_cases(session, template, built.kernel, allowed, every=False)
+    more += further_cases(session, template, built.kernel, allowed)
     if not whole:
         more = secrets.SystemRandom().sample(more, min(CASES_BY_LOT, len(more)))
     cases = [*(Case(w) for w in allowed), *more]

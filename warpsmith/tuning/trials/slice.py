@@ -247,7 +247,7 @@ class _Slice:
         if isinstance(outcome, Measured):
             self.learn(outcome)
         elif isinstance(outcome, Rejected) and not self.refusal:
-            self.refusal = f"{outcome.stage.value}: {outcome.reason}"
+            self.refusal = str(outcome)
 
     def learn(self, outcome: Measured) -> None:
         """Let the pruners learn from an outcome; of energies, unless the device drifted."""
@@ -266,7 +266,7 @@ class _Slice:
             trials=self.done,
             seconds=time.monotonic() - self.started,
             ended_by=SliceEnd.REJECTED,
-            reason=f"{why.stage.value}: {why.reason}",
+            reason=str(why),
             faults=faults,
         )
 

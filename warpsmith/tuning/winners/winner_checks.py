@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from warpsmith.domain.jobs.job import Workload
 from warpsmith.domain.jobs.plan import Compiled
-from warpsmith.domain.templates.outcome import Rejected
+from warpsmith.domain.templates.outcome import Rejected, Stage
 from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.system.progress_marker import PROGRESS
@@ -41,7 +41,7 @@ class WinnerChecks:
 
     def refused(
         self, winners: Sequence[Winner], beside: Executor, own: Callable[[], Built]
-    ) -> dict[str, str]:
+    ) -> dict[str, Rejected]:
         """Reasons for withdrawing winners, by the keys of their workloads.
 
         The configurations are checked beside each other, unless kernels run on the host's cores.
@@ -59,7 +59,7 @@ class WinnerChecks:
         parts: dict[Name, list[Winner]] = {}
         for winner in winners:
             parts.setdefault(winner.finalist.name, []).append(winner)
-        found: dict[str, str] = {}
+        found: dict[str, Rejected] = {}
         try:
             if winners[0].session.info.shares_host:
                 for part in parts.values():
@@ -73,11 +73,11 @@ class WinnerChecks:
             wait(inspecting)
         return found
 
-    def _refused(self, part: Sequence[Winner]) -> dict[str, str]:
+    def _refused(self, part: Sequence[Winner]) -> dict[str, Rejected]:
         """Reasons for withdrawing one configuration, workload by workload."""
-        return {w.workload.key: words for w in part if (words := self._words(w))}
+        return {w.workload.key: found for w in part if (found := self._rejection(w)) is not None}
 
-    def _words(self, winner: Winner) -> str:
+    def _rejection(self, winner: Winner) -> Rejected | None:
         name = winner.finalist.name
         try:
             refused = check_further(
@@ -86,25 +86,18 @@ class WinnerChecks:
                 winner.kernel,
                 winner.compiled,
                 [winner.workload],
-                every=True,
                 edge_cases=name not in self._through_edge_cases,
             )
         except (KernelRefused, ExpressionError, ChildDied) as exc:
             return fault(winner.session, exc)
-        if refused is not None:
-            return in_words(refused)
-        self._through_edge_cases.add(name)
-        return ""
+        if refused is None:
+            self._through_edge_cases.add(name)
+        return refused
 
 
-def fault(session: DeviceSession, exc: Exception) -> str:
+def fault(session: DeviceSession, exc: Exception) -> Rejected:
     """Reason for withdrawing a finalist whose launch ended in an error; renews a process that ended."""
     if not isinstance(exc, ChildDied):
-        return str(exc)
+        return Rejected(stage=Stage.LAUNCH, reason=str(exc)[:2000])
     session.renew(faulted=True)
-    return f"ended its process: {exc}"
-
-
-def in_words(rejected: Rejected | str) -> str:
-    """A rejection with its stage."""
-    return rejected if isinstance(rejected, str) else f"{rejected.stage.value}: {rejected.reason}"
+    return Rejected(stage=Stage.RUN, reason=f"ended its process: {exc}"[:2000])

@@ -28,7 +28,7 @@ from warpsmith.tuning.execution.session_ports import SessionPorts
 from warpsmith.tuning.session.baseline_kernel import compiled_baseline, know_words
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
-from warpsmith.tuning.tasks import BaselineResult
+from warpsmith.tuning.tasks import BaselineResult, Withdrawal
 from warpsmith.tuning.timing.energy import energies
 from warpsmith.tuning.timing.paired_blocks import TimedSide
 from warpsmith.tuning.winners.finalists import Finalist, Name, elected, searched_us, serves
@@ -36,7 +36,7 @@ from warpsmith.tuning.winners.gain_checks import Doubt, clock_doubt
 from warpsmith.tuning.winners.one_timing import timed_once
 from warpsmith.tuning.winners.process_pairs import PairEnvironment, Pairing, SizedKernel, time_in_pairs
 from warpsmith.tuning.winners.retime_near_ties import TIMINGS, retime_near_ties
-from warpsmith.tuning.winners.winner_checks import Winner, WinnerChecks, fault, in_words
+from warpsmith.tuning.winners.winner_checks import Winner, WinnerChecks, fault
 
 MOST_FINALISTS = 3
 """Limit on the configurations tried for a workload before its baseline is kept."""
@@ -83,7 +83,7 @@ class Election:
     def __init__(
         self, job: Job, ports: SessionPorts, plan: ComparisonPlan, baseline: BaselineResult | None
     ) -> None:
-        self.withdrawn: list[str] = []
+        self.withdrawn: list[Withdrawal] = []
         self._job = job
         self._aa_widths = plan.aa_widths
         self._pairs = plan.pairs
@@ -189,7 +189,7 @@ class Election:
         for key, before in decided.items():
             winner = before.winner
             if winner is not None and winner.name in refused:
-                self._withdraw(before.workload, winner, in_words(refused[winner.name]))
+                self._withdraw(before.workload, winner, refused[winner.name])
                 settled |= self.inspected(self.decide({key: (before.workload, before.left)}))
         return settled
 
@@ -206,10 +206,10 @@ class Election:
             open_ = [key for key in asked if left[key] and not (is_time and verified[key])]
             if not open_:
                 break
-            next_ = {key: (asked[key][0], left[key].pop(0)) for key in open_}
+            next_ = {key: (asked[key][0], self._next(left[key])) for key in open_}
             for key, result in self._compare(next_).items():
                 workload, finalist = next_[key]
-                if isinstance(result, str):
+                if isinstance(result, Rejected):
                     self._withdraw(workload, finalist, result)
                 else:
                     verified[key].append((result, finalist))
@@ -240,7 +240,7 @@ class Election:
                 assert comparison is not None
                 assert winner is not None
                 if isinstance(found, Rejected):
-                    self._withdraw(workload, winner, in_words(found))
+                    self._withdraw(workload, winner, found)
                     (now,) = self.decide({workload.key: (workload, before.left)}).values()
                     again.append(now)
                 else:
@@ -259,17 +259,32 @@ class Election:
             winners.append((one.workload, self._built(one.winner)))
         return self._sanitizers.inspect(winners, self.own)
 
-    def _withdraw(self, workload: Workload, finalist: Finalist, why: str) -> None:
-        name = configuration_key(finalist.configuration)
-        self.withdrawn.append(f"{workload.key}: {name} {why}"[:500])
+    def _withdraw(self, workload: Workload, finalist: Finalist, why: Rejected) -> None:
+        fallen = Withdrawal(
+            words=why.reason,
+            candidate=finalist.candidate,
+            configuration=finalist.configuration,
+            workload=workload.key,
+            stage=why.stage,
+            log=why.log,
+            case=why.case,
+        )
+        self.withdrawn.append(fallen)
 
-    def _compare(self, asked: Mapping[str, tuple[Workload, Finalist]]) -> dict[str, Comparison | str]:
+    def _next(self, left: list[Finalist]) -> Finalist:
+        """Take the best of the finalists that are left, first of templates that have not failed a check: what
+        was wrong in one configuration of a template may well be in others."""
+        fallen = {w.candidate for w in self.withdrawn if w.is_fault}
+        place = next((n for n, f in enumerate(left) if f.candidate not in fallen), 0)
+        return left.pop(place)
+
+    def _compare(self, asked: Mapping[str, tuple[Workload, Finalist]]) -> dict[str, Comparison | Rejected]:
         """A finalist on each workload against the user's kernel, or why it is withdrawn there.
 
         Every finalist has one process for all of its checks, and as many more as its blocks need.
         """
         fresh: dict[Name, DeviceSession] = {}
-        results: dict[str, Comparison | str] = {}
+        results: dict[str, Comparison | Rejected] = {}
         pairings: dict[str, Pairing] = {}
         opening = [self._beside.submit(self.base.device, next(iter(asked.values()))[0])]
         for workload, finalist in asked.values():
@@ -285,7 +300,7 @@ class Election:
                     pairing = self._paired(workload, finalist, session)
                 except (KernelRefused, ExpressionError, ChildDied) as exc:
                     pairing = fault(session, exc)
-                if isinstance(pairing, str):
+                if isinstance(pairing, Rejected):
                     results[key] = pairing
                 else:
                     pairings[key] = pairing
@@ -295,7 +310,7 @@ class Election:
             time_in_pairs([*pairings.values()], self._pairs, around)
             for key, pairing in pairings.items():
                 if pairing.refused:
-                    results[key] = in_words(pairing.refused)
+                    results[key] = pairing.refused
             self._check_winners(asked, pairings, results)
         finally:
             wait(opening)
@@ -309,24 +324,24 @@ class Election:
             compiled = (self.binary(finalist)[1] for finalist in finalists)
             self._sanitizers.expect({c.binary for c in compiled if isinstance(c, Compiled)})
 
-    def _paired(self, workload: Workload, finalist: Finalist, session: DeviceSession) -> Pairing | str:
+    def _paired(self, workload: Workload, finalist: Finalist, session: DeviceSession) -> Pairing | Rejected:
         """A finalist that was right in every element of a workload's outputs, or why it is withdrawn."""
         kernel, compiled = self.binary(finalist)
         if isinstance(compiled, Rejected):
-            return f"no longer compiles: {compiled.reason}"
+            return compiled.model_copy(update={"reason": f"no longer compiles: {compiled.reason}"[:2000]})
         size = size_within_limits(kernel, workload, self._ports.opener.info)
         refused = self.base.checker.binary_refusal(kernel, compiled)
         if refused is not None:
-            return in_words(refused)
+            return refused
         if isinstance(size, Rejected):
-            return size.reason
+            return size
         PROGRESS.at(f"verification: check of a winner of {workload.key}")
         self._expect(session, workload)
         handle = session.device(workload).load(compiled)
         checked = session.checker.check(LoadedKernel(handle, workload, size), whole=True, repeat=True)
         session.release(workload)
         if isinstance(checked, Rejected):
-            return in_words(checked)
+            return checked
         known = self._aa_widths.get(workload.key)
         is_time = self._job.objective.metric is Metric.TIME
         least = (known or 0.0) if is_time and not self.checks_all else None
@@ -338,7 +353,7 @@ class Election:
         self,
         asked: Mapping[str, tuple[Workload, Finalist]],
         pairings: Mapping[str, Pairing],
-        results: dict[str, Comparison | str],
+        results: dict[str, Comparison | Rejected],
     ) -> None:
         """The baseline is kept otherwise, whatever a winner does on other inputs and shapes."""
         winners = [
@@ -374,7 +389,7 @@ class Election:
         return self._binaries[finalist.name]
 
     def _concluding(
-        self, asked: Mapping[str, tuple[Workload, Finalist]], results: dict[str, Comparison | str]
+        self, asked: Mapping[str, tuple[Workload, Finalist]], results: dict[str, Comparison | Rejected]
     ) -> Callable[[Pairing, TimedSide, TimedSide], None]:
         """Adds what the blocks of a pairing say to the results."""
 
@@ -393,14 +408,14 @@ class Election:
 
         return conclude
 
-    def _comparison(self, pairing: Pairing, key: str) -> Comparison | str:
+    def _comparison(self, pairing: Pairing, key: str) -> Comparison | Rejected:
         """The winner's blocks against those of the user's kernel, or why it is withdrawn."""
         workload, timed, sampler = pairing.workload, pairing.timed, pairing.winner.session.sampler
         blocks = timed.samples
         baseline_us, best_us = (summarise([s for b in blocks[n] for s in b], 1).median_us for n in "AB")
         too_fast = sampler.below_floor(workload, best_us)
         if too_fast:
-            return f"{Stage.FLOOR.value}: {too_fast}"
+            return Rejected(stage=Stage.FLOOR, reason=too_fast)
         interval = speedup_interval(blocks["A"], blocks["B"])
         known = self._aa_widths.get(workload.key)
         width = width_of_blocks(blocks["A"]) if known is None else known
@@ -423,7 +438,7 @@ class Election:
 
     def _confirmed(
         self, pairing: Pairing, found: Comparison, own: TimedSide, winner: TimedSide
-    ) -> Comparison | str:
+    ) -> Comparison | Rejected:
         """A gain as new inputs show it, or why it may not be published."""
         shown = pairing.fresh.confirmed(found.speedup, own, winner, pairing.timed, self._prefetch.paused())
         doubt = shown if isinstance(shown, Doubt) else None
@@ -434,14 +449,14 @@ class Election:
             note = f"no gain is claimed, for the host is busy and {doubt.words}"
             return found.model_copy(update={"verdict": Verdict.NOISY, "notes": (*found.notes, note)})
         if doubt is not None:
-            return f"{Stage.TIMING.value}: {doubt.words}"
+            return Rejected(stage=Stage.TIMING, reason=doubt.words)
         assert isinstance(shown, Interval)
         if shown is found.speedup:
             return found
         more = {"speedup": shown, "best_us": found.baseline_us / shown.estimate}
         return found.model_copy(update=more | {"verdict": verdict_of(shown, found.aa_width)})
 
-    def _with_more(self, found: Comparison, sides: Mapping[str, TimedSide]) -> Comparison | str:
+    def _with_more(self, found: Comparison, sides: Mapping[str, TimedSide]) -> Comparison | Rejected:
         """A comparison with the times of the other cache state and, if the job asks for them, energies."""
         plan = search_plan(other_cache(self._job.objective.cache))
         times_us = {"A": found.baseline_us, "B": found.best_us}
@@ -449,11 +464,11 @@ class Election:
         for name, side in sides.items():
             time_us = side.checked_us(plan)
             if isinstance(time_us, Rejected):
-                return in_words(time_us)
+                return time_us
             others[name] = time_us
         energy = energies(self._job, self._ports.energy, sides, times_us, self.base.inputs.seed)
         if isinstance(energy, Rejected):
-            return in_words(energy)
+            return energy
         more = {"other_baseline_us": others["A"], "other_best_us": others["B"]}
         if energy is not None:
             more |= {
