@@ -74,9 +74,9 @@ class CandidateRepository:
         return self._session.scalars(query.execution_options(populate_existing=True)).all()
 
     def best_objective(self, job_id: str) -> float | None:
-        """The best objective of any candidate of a job; None if none was measured."""
+        """The best objective of any candidate of a job that is not rejected; None if none was measured."""
         query = select(func.min(CandidateRow.best_objective)).where(CandidateRow.job_id == job_id)
-        return self._session.scalar(query)
+        return self._session.scalar(query.where(CandidateRow.state != CandidateState.REJECTED))
 
     def set_state(self, candidate_id: str, state: CandidateState) -> bool:
         """Move a candidate; False if it already has that state."""

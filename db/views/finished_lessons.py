@@ -11,14 +11,15 @@ from db.repositories.memory.registry import RegistryRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.tables import CandidateRow, TaskRow
-from db.views.snapshot import job_baseline, last_result
+from db.views.snapshot import job_baseline
 from warpsmith.domain.state import JobState
 from warpsmith.domain.templates.outcome import Measured
 from warpsmith.domain.templates.space import configuration_key
 from warpsmith.tuning.analysis.search_facts import facts_of
 from warpsmith.tuning.decisions.task_history import ideas_in
+from warpsmith.tuning.decisions.withdrawals import rejections_in, standing, verifications
 from warpsmith.tuning.lessons.lesson import MOST_BEST, MOST_TRIED, Attempt, Lesson, Served
-from warpsmith.tuning.tasks import SlicePayload, SliceResult, VerifyResult
+from warpsmith.tuning.tasks import VerifyResult
 
 
 def learn(session: Session, job_id: str) -> bool:
@@ -32,8 +33,8 @@ def learn(session: Session, job_id: str) -> bool:
     baseline = job_baseline(session, job_id)
     if row.state is not JobState.DONE or baseline is None or baseline.refused or row.device_class is None:
         return False
-    verified = last_result(session, job_id, VerifyResult)
     tasks = TaskRepository(session).of_job(job_id)
+    verified = standing(verifications(tasks))
     candidates = _best_first(CandidateRepository(session).of_job(job_id, with_templates=True), verified)
     places = {c.id: place for place, c in enumerate(candidates)}
     choices = () if verified is None else verified.choices
@@ -73,11 +74,7 @@ def _attempts(
     session: Session, candidates: Sequence[CandidateRow], tasks: Sequence[TaskRow]
 ) -> tuple[Attempt, ...]:
     ideas = ideas_in(tasks)
-    reasons = {
-        t.payload.candidate: t.result.reason
-        for t in tasks
-        if isinstance(t.payload, SlicePayload) and isinstance(t.result, SliceResult)
-    }
+    reasons = rejections_in(tasks)
     found = []
     for row in candidates:
         trials = TrialRepository(session).finished(row.id)

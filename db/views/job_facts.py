@@ -11,6 +11,7 @@ from db.repositories.jobs import JobRepository
 from db.tables import CandidateRow, TrialRow
 from db.views.snapshot import job_baseline
 from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.state import CandidateState
 from warpsmith.domain.templates.outcome import CutShort, Measured, Outcome, Rejected, Stage
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.tuning.analysis.search_facts import Facts, facts_of
@@ -34,7 +35,8 @@ def facts_so_far(
     """`job_facts` of what was read already; the candidates have their templates."""
     if baseline is None or baseline.refused:
         return None
-    known = [(c.best_objective, c.number, c) for c in candidates if c.best_objective is not None]
+    kept = [c for c in candidates if c.state is not CandidateState.REJECTED]
+    known = [(c.best_objective, c.number, c) for c in kept if c.best_objective is not None]
     if not known:
         return facts_of(job, baseline)
     best = min(known, key=lambda entry: entry[:2])[2]

@@ -18,7 +18,7 @@ from db.tables import CandidateRow, TrialRow, WorkerRow
 from db.views.job_facts import facts_so_far
 from db.views.job_status import job_statuses
 from db.views.live_view import event_view
-from db.views.snapshot import elapsed_s, job_baseline, last_result
+from db.views.snapshot import elapsed_s, job_baseline
 from db.views.trial_points import seconds_after
 from db.views.unserved_jobs import PUT_ASIDE
 from warpsmith import __version__
@@ -45,6 +45,7 @@ from warpsmith.http_models import (
 )
 from warpsmith.source.tree.published_source import published_source
 from warpsmith.tuning.decisions.task_history import faults_in, ideas_in
+from warpsmith.tuning.decisions.withdrawals import standing, verifications
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 
 _NO_BASELINE: dict[str, Any] = {
@@ -189,9 +190,9 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
     if not row.state.is_terminal:
         return None
     baseline = job_baseline(session, job_id)
-    verify = last_result(session, job_id, VerifyResult)
     candidates = CandidateRepository(session).of_job(job_id, with_templates=True)
     tasks = TaskRepository(session).of_job(job_id)
+    verify = standing(verifications(tasks))
     ideas = ideas_in(tasks)
     query = select(func.sum(TrialRow.seconds), func.count().filter(TrialRow.reused))
     busy_s, reused = session.execute(query.where(TrialRow.job_id == job_id)).one()

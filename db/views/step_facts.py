@@ -8,16 +8,15 @@ from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
-from db.tables import TaskRow, TrialRow
+from db.tables import CandidateRow, TaskRow, TrialRow
 from db.views.snapshot import job_baseline
 from warpsmith.domain.templates.outcome import Outcome, Rejected
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.tuning.analysis.search_facts import best_of
 from warpsmith.tuning.decisions.task_history import ideas_in
+from warpsmith.tuning.decisions.withdrawals import fault_of, rejections_in
 from warpsmith.tuning.step_facts import AgentTurn, Earlier, StepFacts, Tried
 from warpsmith.tuning.tasks import (
-    SlicePayload,
-    SliceResult,
     StepPayload,
     StepResult,
     ToolAnswer,
@@ -48,7 +47,8 @@ def step_facts(
     parent = None if payload.parent is None else candidates.get(payload.parent)
     rejected = None if payload.rejected is None else candidates.get(payload.rejected)
     history = payload.tools > 0 or payload.ideas > 1
-    tasks = TaskRepository(session).of_job(job_id) if before is not None or history else ()
+    wanted = before is not None or history or rejected is not None
+    tasks = TaskRepository(session).of_job(job_id) if wanted else ()
     later = {t.id for t in tasks if before is not None and t.number >= before}
     return StepFacts(
         job=JobRepository(session).get(job_id, with_spec=True).spec,
@@ -56,7 +56,7 @@ def step_facts(
         trials=[] if parent is None else _outcomes(trials.finished(parent.id), later),
         baseline=job_baseline(session, job_id, before),
         rejected=None if rejected is None else rejected.template,
-        log="" if rejected is None else _first_log(trials.finished(rejected.id)),
+        log="" if rejected is None else _log(session, rejected, [t for t in tasks if t.id not in later]),
         turns=_turns(session, job_id, payload),
         tried=_tried(session, job_id, tasks, later) if history else (),
         earlier=earlier,
@@ -68,18 +68,18 @@ def _outcomes(trials: Sequence[TrialRow], later: Set[str]) -> list[tuple[Configu
     return [(t.configuration, t.outcome) for t in trials if t.outcome is not None and t.task_id not in later]
 
 
-def _first_log(trials: Sequence[TrialRow]) -> str:
-    """Log of the first rejected trial; empty if none was rejected."""
+def _log(session: Session, rejected: CandidateRow, tasks: Sequence[TaskRow]) -> str:
+    """Log of the fault for which a candidate was withdrawn, else of its first rejected trial; else empty."""
+    fallen = fault_of(tasks, rejected.id)
+    if fallen is not None:
+        return fallen.log
+    trials = TrialRepository(session).finished(rejected.id)
     return next((t.outcome.log for t in trials if isinstance(t.outcome, Rejected)), "")
 
 
 def _tried(session: Session, job_id: str, tasks: Sequence[TaskRow], later: Set[str]) -> list[Tried]:
     """Candidates of a job, without what later tasks made or found."""
-    reasons = {
-        t.payload.candidate: t.result.reason
-        for t in tasks
-        if isinstance(t.payload, SlicePayload) and isinstance(t.result, SliceResult) and t.id not in later
-    }
+    reasons = rejections_in([t for t in tasks if t.id not in later])
     ideas = ideas_in(tasks)
     found = []
     for row in CandidateRepository(session).of_job(job_id, with_templates=True):

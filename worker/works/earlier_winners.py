@@ -8,9 +8,11 @@ from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.memory.lessons import LessonRepository
 from db.repositories.search_histories import HistoryRepository, Told
+from db.repositories.tasks import TaskRepository
 from db.tables import CandidateRow
-from warpsmith.domain.templates.space import Configuration
-from warpsmith.search.searchers.warm_starts import onto, starts_from
+from warpsmith.domain.templates.space import Configuration, Space
+from warpsmith.search.searchers.warm_starts import STARTS, onto, starts_from
+from warpsmith.tuning.tasks import StepPayload
 
 HISTORIES = 4
 """Limit on the candidates considered: the parent, then the newest."""
@@ -27,8 +29,8 @@ def earlier_starts(
     remembers: bool = True,
     of_all_tenants: bool = False,
 ) -> Sequence[Configuration]:
-    """Winners of the job's other candidates, then of earlier jobs on this kernel or one like it, in this
-    candidate's parameters.
+    """Winners of the template that this one mends, of the job's other candidates, of earlier jobs on this
+    kernel or one like it, in this candidate's parameters.
 
     Args:
         finished: finished trials of this candidate so far.
@@ -37,14 +39,23 @@ def earlier_starts(
     """
     if finished >= SETTLED_IN:
         return ()
+    step = TaskRepository(session).get(candidate.made_by)
+    mended = step.payload.rejected if isinstance(step.payload, StepPayload) else None
     others = [c for c in CandidateRepository(session).of_job(candidate.job_id) if c.id != candidate.id]
     others = sorted((c for c in others if c.measured), key=lambda c: (c.id != candidate.parent, -c.number))
     history = HistoryRepository(session)
+    own = [] if mended is None else _shared(history.of(mended), candidate.template.space)
     histories = [history.of(other.id) for other in others[:HISTORIES]]
     if remembers:
         histories += _remembered(session, candidate, of_all_tenants)
     space = candidate.template.space
-    return starts_from([[(onto(space, c), value) for c, value in told] for told in histories if told])
+    return own + starts_from([[(onto(space, c), value) for c, value in told] for told in histories if told])
+
+
+def _shared(told: Sequence[Told], space: Space) -> list[Configuration]:
+    """The best configurations of a template that its mended form has as well, best first."""
+    measured = sorted((one for one in told if one[1] is not None), key=lambda one: one[1] or 0.0)
+    return [c for c, _ in measured if onto(space, c) == c][:STARTS]
 
 
 def _remembered(session: Session, candidate: CandidateRow, of_all_tenants: bool) -> list[list[Told]]:

@@ -2,16 +2,21 @@
 
 import heapq
 import itertools
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Set
 
 from db.queue.lease import Lease
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
+from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository
 from db.tables import CandidateRow, TaskRow, TrialRow
 from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.state import CandidateState
 from warpsmith.domain.templates.outcome import Measured
+from warpsmith.domain.templates.space import configuration_key
 from warpsmith.system.progress_marker import PROGRESS
+from warpsmith.tuning.decisions.withdrawals import faults, standing, verifications
 from warpsmith.tuning.objective import costs
 from warpsmith.tuning.tasks import VerifyPayload
 from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
@@ -22,7 +27,8 @@ from worker.works.outcome import Done, baseline_of, job_of
 from worker.works.stored_study import export_study
 
 FINALISTS = 8
-"""Limit on the best trials per workload that may be measured again; more than are ever needed."""
+"""Limit on the best trials per workload that may be measured again; more than are ever needed. The best of
+every template is kept beside them, for a fault of one may be in all of its configurations."""
 OVERALL = ""
 """Key for results over all workloads; no workload has it."""
 
@@ -34,7 +40,10 @@ def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
     with context.database.read() as session:
         job, measured = job_of(session, row), baseline_of(session, row)
         candidates = CandidateRepository(session).of_job(row.job_id, with_templates=True)
-        finalists = _finalists(job, candidates, TrialRepository(session).measured(row.job_id))
+        earlier = verifications(TaskRepository(session).of_job(row.job_id))
+        fallen = {(w.candidate, configuration_key(w.configuration)) for w in faults(earlier)}
+        fallen |= {(c.id, "") for c in candidates if c.state is CandidateState.REJECTED}
+        finalists = _finalists(job, candidates, TrialRepository(session).measured(row.job_id), fallen)
     PROGRESS.at("verification: taking the device")
     setup = context.device_setup()
     with hold_device(setup, WaitForDevice(context, row, lease)):
@@ -52,28 +61,41 @@ def verify(context: Context, row: TaskRow, lease: Lease) -> Done:
         export_study(context, row.job_id, candidate)
     if len(result.choices) < len(job.workloads):
         return Done(None)
-    return Done(result, lambda session: JobRepository(session).set_verified(row.job_id, result))
+    stands = standing([*earlier, result])
+    assert stands is not None
+    return Done(result, lambda session: JobRepository(session).set_verified(row.job_id, stands))
 
 
-def _finalists(job: Job, candidates: Iterable[CandidateRow], trials: Iterable[TrialRow]) -> list[Finalist]:
-    """The best few trials of every workload, and overall if few must serve all; the rest is dropped."""
-    best: dict[str, list[tuple[float, int, TrialRow]]] = {w.key: [] for w in job.workloads}
-    best[OVERALL] = []
+def _finalists(
+    job: Job, candidates: Iterable[CandidateRow], trials: Iterable[TrialRow], fallen: Set[tuple[str, str]]
+) -> list[Finalist]:
+    """The best few trials of every workload, and overall if few must serve all; the rest is dropped.
+
+    Args:
+        fallen: candidate and configuration of those that a verification withdrew for a fault; `""`: of a
+            candidate all.
+    """
+    best: dict[tuple[str, str], list[tuple[float, int, TrialRow]]] = defaultdict(list)
     for order, trial in enumerate(trials):
         assert isinstance(trial.outcome, Measured)
+        if not fallen.isdisjoint(
+            {(trial.candidate_id, ""), (trial.candidate_id, configuration_key(trial.configuration))}
+        ):
+            continue
         values = costs(job, trial.outcome.steady_timings)
         if job.objective.configurations is not None:
             values = {**values, OVERALL: trial.outcome.objective}
         for key, value in values.items():
             entry = (-value, -order, trial)
-            if len(best[key]) < FINALISTS:
-                heapq.heappush(best[key], entry)
-            else:
-                heapq.heappushpop(best[key], entry)
-    kept = {entry[2].id: entry[2] for entry in itertools.chain.from_iterable(best.values())}
+            for whose, most in (("", FINALISTS), (trial.candidate_id, 1)):
+                kept = best[key, whose]
+                heapq.heappush(kept, entry)
+                if len(kept) > most:
+                    heapq.heappop(kept)
+    chosen = {entry[2].id: entry[2] for entry in itertools.chain.from_iterable(best.values())}
     templates = {c.id: c.template for c in candidates}
     finalists = []
-    for trial in kept.values():
+    for trial in chosen.values():
         assert isinstance(trial.outcome, Measured)
         finalists.append(
             Finalist(trial.candidate_id, templates[trial.candidate_id], trial.configuration, trial.outcome)

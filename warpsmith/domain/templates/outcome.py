@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.templates.space import Configuration
@@ -173,8 +173,18 @@ class Rejected(Frozen):
     workload: str | None = None
     """The workload's `Workload.key`."""
     facts: CompileFacts | None = None
-    case: FailedCase | None = Field(default=None, exclude=True)
-    """Inputs of the launch that failed, if one did; not stored with a trial."""
+    _case: FailedCase | None = PrivateAttr(default=None)
+
+    @property
+    def case(self) -> FailedCase | None:
+        """Inputs of the launch that failed, if one did. They are not stored with a trial."""
+        return self._case
+
+    def on(self, case: FailedCase) -> "Rejected":
+        """Copy that knows its case."""
+        found = self.model_copy()
+        found._case = case
+        return found
 
     def __str__(self) -> str:
         """The reason with its stage."""

@@ -22,6 +22,7 @@ from warpsmith.tuning.decisions.snapshot import (
     SetJobState,
     StartTask,
     TaskView,
+    apply,
 )
 from warpsmith.tuning.decisions.stopping import at_the_floor
 from warpsmith.tuning.decisions.successive_halving import Share, halving_of, rules_question
@@ -39,7 +40,9 @@ from warpsmith.tuning.decisions.task_history import (
     steps_of,
     to_profile,
 )
+from warpsmith.tuning.decisions.time_budget import first_batch_s
 from warpsmith.tuning.decisions.tool_turns import use_tools, with_tools
+from warpsmith.tuning.decisions.withdrawals import fault_of, lost_best, standing, verifications
 from warpsmith.tuning.tasks import (
     BaselinePayload,
     BaselineResult,
@@ -52,10 +55,13 @@ from warpsmith.tuning.tasks import (
     StepResult,
     VerifyPayload,
     VerifyResult,
+    Withdrawal,
 )
 
 MAX_REPAIRS = 2
 """Number of rejected templates, without a faulty rule found, after which a round is given up."""
+LEAST_MENDED_TRIALS = 2
+"""Trials without which no withdrawn template is mended: its defaults, and the best that it had."""
 
 
 def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
@@ -63,7 +69,8 @@ def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
 
     The way of a job: baseline, test plan; then in every round, from each of its parents, profile and plan,
     and for each of the planner's ideas template, region, gate and search; in the end the winners are
-    verified.
+    verified. If that withdraws the best template and the budget allows, the template is mended, searched and
+    verified again.
 
     Applying the actions and asking again with the new state leads on until the job ends. Asking
     twice about the same state gives the same answer.
@@ -73,6 +80,8 @@ def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
     if snapshot.device_class is None:
         return pin(snapshot)
     dead = next((t for t in snapshot.tasks if is_fatal(t)), None)
+    if dead is not None and verifications(snapshot.tasks):
+        return _done(snapshot)
     if dead is not None:
         return (SetJobState(JobState.FAILED, f"{dead.kind.value} was given up: {dead.error}"),)
     if any(t.is_open for t in snapshot.tasks):
@@ -88,8 +97,8 @@ def decide(snapshot: JobSnapshot) -> tuple[Action, ...]:
 
 def _after_baseline(snapshot: JobSnapshot) -> tuple[Action, ...]:
     verify = last_task(snapshot, TaskKind.VERIFY)
-    if verify is not None:
-        return (SetJobState(JobState.DONE, _summary(verify.result)),)
+    if verify is not None and verify is snapshot.tasks[-1]:
+        return _after_verification(snapshot, verify)
     searching = next((c for c in snapshot.candidates if c.state is CandidateState.SEARCHING), None)
     if searching is not None:
         return _search(snapshot, searching)
@@ -106,6 +115,38 @@ def _after_baseline(snapshot: JobSnapshot) -> tuple[Action, ...]:
         if repair is not None:
             return (SetJobState(JobState.PLANNING, mending(snapshot)), repair)
     return _go_on(snapshot, "")
+
+
+def _after_verification(snapshot: JobSnapshot, verify: TaskView) -> tuple[Action, ...]:
+    """Mend the best template if it was withdrawn, or go on with another round; else the end."""
+    lost = lost_best(snapshot)
+    if lost is None or not _has_time_to_mend(snapshot, lost, verify):
+        return _done(snapshot)
+    rejected = SetCandidate(lost.id, CandidateState.REJECTED)
+    without = apply(snapshot, rejected)
+    repair = _repair(without, lost)
+    if repair is not None:
+        words = f"mending the best template, which was withdrawn; candidate {lost.number}"
+        return (rejected, SetJobState(JobState.PLANNING, words), repair)
+    more = _go_on(without, "")
+    return (rejected, *more) if any(isinstance(a, StartTask) for a in more) else more
+
+
+def _has_time_to_mend(snapshot: JobSnapshot, lost: CandidateSummary, verify: TaskView) -> bool:
+    """True if the budget allows an answer, a search and another verification as long as these took before."""
+    budget = snapshot.job.budget
+    made = next(t.result for t in snapshot.tasks if t.id == lost.made_by)
+    assert isinstance(made, StepResult)
+    assert isinstance(verify.payload, VerifyPayload)
+    left_s = budget.seconds - snapshot.elapsed_s
+    took_s = (verify.payload.seconds or left_s) - left_s
+    needed_s = made.latency_s + first_batch_s(snapshot.job)
+    spare_s = min(seconds_left(snapshot), left_s - took_s)
+    return spare_s > needed_s and budget.trials - snapshot.trials_done >= LEAST_MENDED_TRIALS
+
+
+def _done(snapshot: JobSnapshot) -> tuple[Action, ...]:
+    return (SetJobState(JobState.DONE, _summary(standing(verifications(snapshot.tasks)))),)
 
 
 def _go_on(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
@@ -311,6 +352,8 @@ def _finish_search(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
     if not any(c.measured for c in snapshot.candidates):
         detail = f"no configuration passed its checks ({why}); see the rejections"
         return (SetJobState(JobState.FAILED, detail),)
+    if not _is_worth_verifying(snapshot):
+        return _done(snapshot)
     profile = _profile(snapshot, parents(snapshot, snapshot.job.budget.rounds + 1)[0])
     if profile:
         return profile
@@ -319,10 +362,24 @@ def _finish_search(snapshot: JobSnapshot, why: str) -> tuple[Action, ...]:
     return (SetJobState(JobState.VERIFYING, f"measuring winners again; {why}"), verify)
 
 
+def _is_worth_verifying(snapshot: JobSnapshot) -> bool:
+    """True if nothing is verified yet, or what was searched since promises more than what stands."""
+    stands = standing(verifications(snapshot.tasks))
+    if stands is None:
+        return True
+    place = max(n for n, t in enumerate(snapshot.tasks) if t.kind is TaskKind.VERIFY)
+    later = {t.payload.candidate for t in snapshot.tasks[place:] if isinstance(t.payload, SlicePayload)}
+    found = [c for c in snapshot.candidates if c.id in later and c.state is not CandidateState.REJECTED]
+    return any(c.best_objective is not None and c.best_objective * stands.speedup < 1 for c in found)
+
+
 def _repair(snapshot: JobSnapshot, newest: CandidateSummary) -> StartTask | None:
-    made = next(t.payload for t in snapshot.tasks if t.id == newest.made_by)
+    step = next(t for t in snapshot.tasks if t.id == newest.made_by)
+    made, fallen = step.payload, fault_of(snapshot.tasks, newest.id)
     assert isinstance(made, StepPayload)
-    last = last_slice(snapshot, newest.id)
+    assert isinstance(step.result, StepResult)
+    if fallen is not None and step.result.provider == RULES:
+        return None  # they would make the same again
     faults = faults_of(snapshot)
     explained = len(faults) > len(made.faults)  # at most once a rule
     if (made.attempt >= MAX_REPAIRS and not explained) or budget_spent(snapshot):
@@ -336,11 +393,21 @@ def _repair(snapshot: JobSnapshot, newest: CandidateSummary) -> StartTask | None
         plan=made.plan,
         profile=made.profile,
         idea=made.idea,
-        failure="\n".join((last.reason if last is not None else "", *(f.words for f in faults))).strip(),
+        failure="\n".join((_failure(snapshot, newest, fallen), *(f.words for f in faults))).strip(),
         faults=faults,
         rejected=newest.id,
     )
     return StartTask(with_tools(snapshot, payload))
+
+
+def _failure(snapshot: JobSnapshot, candidate: CandidateSummary, fallen: Withdrawal | None) -> str:
+    """The failure that a repairer has to mend, with the case of a withdrawal."""
+    if fallen is None:
+        last = last_slice(snapshot, candidate.id)
+        return "" if last is None else last.reason
+    gain = 1 / (candidate.best_objective or 1.0)
+    words = f"its best configuration ({gain:.2f}x in the search) was withdrawn: {fallen}"
+    return words if fallen.case is None else f"{words}\nthe case: {fallen.case}"
 
 
 def _summary(result: Result | None) -> str:

@@ -17,9 +17,11 @@ from warpsmith.tuning.decisions.task_history import (
     last_slice,
     last_task,
     slice_results,
+    steps_of,
 )
 from warpsmith.tuning.decisions.time_budget import verification_s
-from warpsmith.tuning.tasks import BaselineResult, StepResult, VerifyPayload, VerifyResult
+from warpsmith.tuning.decisions.withdrawals import fault_of, standing, verifications
+from warpsmith.tuning.tasks import BaselineResult, StepResult, VerifyPayload, VerifyResult, Withdrawal
 
 DECORATION = ("lift_constants", "launch_bounds", "restrict", "fast_math")
 """Rules that do not change how a kernel works; they bring it no closer to the floor."""
@@ -64,13 +66,12 @@ def tried(snapshot: JobSnapshot) -> str:
 
 
 def _done(snapshot: JobSnapshot) -> tuple[ReasonCode, str]:
-    verify = last_task(snapshot, TaskKind.VERIFY)
-    assert verify is not None and isinstance(verify.result, VerifyResult), "a job that is done was verified"
-    found = verify.result
+    found = standing(verifications(snapshot.tasks))
+    assert found is not None, "a job that is done was verified"
     faster = sum(c.candidate is not None for c in found.choices)
     if faster:
         words = f"{found.speedup:.2f}x: {faster} of {len(found.choices)} workloads faster than before"
-        return ReasonCode.GAIN, words
+        return ReasonCode.GAIN, "; ".join(filter(None, (words, _withdrawn(snapshot, found))))
     return (
         _template_failed(snapshot)
         or _all_refused(snapshot)
@@ -105,9 +106,9 @@ def _failed(snapshot: JobSnapshot, detail: str) -> tuple[ReasonCode, str]:
 def _template_failed(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
     """The reason if templates were made and none passed its first check; else None."""
     made = [c for c in snapshot.candidates if _is_changed(snapshot, c)]
-    failed = [c for c in made if c.state is CandidateState.REJECTED]
+    failed = [c for c in made if c.state is CandidateState.REJECTED and c.id not in _fallen(snapshot)]
     faults = list(_faults(snapshot))
-    if any(c.state is not CandidateState.REJECTED for c in made) or not (failed or faults):
+    if len(failed) < len(made) or not (failed or faults):
         return None
     why = "; ".join(faults)
     if not why:
@@ -146,6 +147,9 @@ def _floor(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:
 
 def _lost(snapshot: JobSnapshot, found: VerifyResult) -> tuple[ReasonCode, str] | None:
     """The reason if the search saw more than noise and the verification did not confirm it."""
+    words = _withdrawn(snapshot, found)
+    if words:
+        return ReasonCode.NOT_CONFIRMED, words
     best = best_so_far(snapshot)
     noise = baseline_of(snapshot).least_width
     if best is None or 1 / best < 1 + max(LEAST_SEARCH_GAIN, noise):
@@ -159,6 +163,30 @@ def _lost(snapshot: JobSnapshot, found: VerifyResult) -> tuple[ReasonCode, str] 
     noisy = measured.verdict is Verdict.NOISY and measured.aa_width > MOST_NOISE
     code = ReasonCode.TOO_NOISY if noisy else ReasonCode.NOT_CONFIRMED
     return code, f"{seen}; measured again in fresh processes it is {_interval(measured)}{_needed(measured)}"
+
+
+def _withdrawn(snapshot: JobSnapshot, found: VerifyResult) -> str:
+    """The loss if the best template of the search was withdrawn for a fault, and what came of mending it."""
+    fallen = _fallen(snapshot)
+    measured = [(c.best_objective, c) for c in snapshot.candidates if c.best_objective is not None]
+    best, lost = min(measured, key=lambda one: (one[0], one[1].number), default=(1.0, None))
+    if lost is None or lost.id not in fallen or best * found.speedup >= 1:
+        return ""
+    why = fallen[lost.id]
+    words = f"the best configuration ({1 / best:.2f}x in the search) was withdrawn"
+    if why.stage is not None:
+        words += f": {why.stage.value}: {why.words[:MOST_QUOTED]}"
+    repairs = sum(p.role == "repairer" and p.rejected in fallen for p in steps_of(snapshot) if not p.turn)
+    if not repairs:
+        return words
+    times = {1: "once", 2: "twice"}.get(repairs, f"{repairs} times")
+    return f"{words}; repaired {times}, {found.speedup:.2f}x"
+
+
+def _fallen(snapshot: JobSnapshot) -> dict[str, Withdrawal]:
+    """Candidates that verifications withdrew for a fault, with the newest one."""
+    known = {c.id: fault_of(snapshot.tasks, c.id) for c in snapshot.candidates}
+    return {name: fault for name, fault in known.items() if fault is not None}
 
 
 def _noisy(snapshot: JobSnapshot) -> tuple[ReasonCode, str] | None:

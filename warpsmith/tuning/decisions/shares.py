@@ -1,7 +1,7 @@
 """Shares out rounds, branches and trials of a job, and computes the rest of its budget. Pure."""
 
 from warpsmith.domain.jobs.job import Strategy
-from warpsmith.domain.state import TaskKind
+from warpsmith.domain.state import CandidateState, TaskKind
 from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, TaskView
 from warpsmith.tuning.decisions.task_history import baseline_of, best_so_far, ideas_in, last_task, steps_of
 from warpsmith.tuning.decisions.time_budget import first_batch_s, search_s
@@ -22,7 +22,8 @@ def parents(snapshot: JobSnapshot, round_: int) -> list[str | None]:
     The best of every idea comes first; where ideas are fewer than places, the next best fill these.
     """
     before = [(c.best_objective, c.number, c) for c in snapshot.candidates if c.round < round_]
-    measured = [(best, number, c) for best, number, c in before if best is not None]
+    rejected = CandidateState.REJECTED
+    measured = [(b, number, c) for b, number, c in before if b is not None and c.state is not rejected]
     ranked = [c for _, _, c in sorted(measured, key=lambda found: found[:2])]
     ideas = ideas_in(snapshot.tasks)
     firsts: dict[str, CandidateSummary] = {}
@@ -33,7 +34,9 @@ def parents(snapshot: JobSnapshot, round_: int) -> list[str | None]:
 
 
 def unopened(snapshot: JobSnapshot, round_: int) -> list[str | None]:
-    """Parents of a round without an agent step."""
+    """Parents of a round without an agent step; none once a verification withdrew some."""
+    if last_task(snapshot, TaskKind.VERIFY) is not None:
+        return []
     opened = {p.parent for p in steps_of(snapshot) if p.round == round_ and p.role != "tester"}
     return [p for p in parents(snapshot, round_) if p not in opened]
 
@@ -52,7 +55,7 @@ def trial_share(snapshot: JobSnapshot, candidate: CandidateSummary) -> int:
         had = [c.trials for c in others if c.round == candidate.round]
         rest = round_trials(snapshot, candidate.round) - sum(had)
         return min(left, max(rest, LEAST_TRIALS, *had))
-    later = max(0, rounds(snapshot) - candidate.round) * snapshot.job.agents.parents
+    later = (rounds_left(snapshot, candidate.round) - 1) * snapshot.job.agents.parents
     branches = 1 + len(unopened(snapshot, candidate.round)) + later
     return -(-left // branches)
 
@@ -64,8 +67,9 @@ def round_trials(snapshot: JobSnapshot, round_: int) -> int:
 
 
 def rounds_left(snapshot: JobSnapshot, round_: int) -> int:
-    """Number of rounds to come, with this one."""
-    return 1 + max(0, rounds(snapshot) - round_)
+    """Number of rounds to come, with this one, which may be past if its template is mended late."""
+    newest = max((p.round for p in steps_of(snapshot)), default=round_)
+    return 1 + max(0, rounds(snapshot) - max(round_, newest))
 
 
 def _agents_are_done(snapshot: JobSnapshot) -> bool:

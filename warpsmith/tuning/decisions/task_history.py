@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from warpsmith.domain.state import SliceEnd, TaskKind, TaskState
+from warpsmith.domain.state import CandidateState, SliceEnd, TaskKind, TaskState
 from warpsmith.domain.templates.template import RuleFault
 from warpsmith.tuning.decisions.snapshot import JobSnapshot, TaskView
 from warpsmith.tuning.tasks import (
@@ -19,8 +19,9 @@ from warpsmith.tuning.tasks import (
 
 
 def best_so_far(snapshot: JobSnapshot) -> float | None:
-    """The best objective of any candidate; None if none was measured."""
-    return min((c.best_objective for c in snapshot.candidates if c.best_objective is not None), default=None)
+    """The best objective of any candidate that is not rejected; None if none was measured."""
+    known = (c.best_objective for c in snapshot.candidates if c.state is not CandidateState.REJECTED)
+    return min((best for best in known if best is not None), default=None)
 
 
 def baseline_of(snapshot: JobSnapshot) -> JobBaseline:

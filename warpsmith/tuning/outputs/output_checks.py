@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from warpsmith.domain.dtype import Dtype
-from warpsmith.domain.jobs.job import Job, NumpyReference, Tolerance
 from warpsmith.domain.jobs.by_value_plan import number
+from warpsmith.domain.jobs.job import Job, NumpyReference, Tolerance
 from warpsmith.domain.jobs.plan import BufferPlan, Family, ScalarPlan, WorkloadPlan
 from warpsmith.domain.templates.outcome import FailedCase, Rejected, Stage, WrongElement
 from warpsmith.tuning.outputs.mismatch_causes import Mismatch, why_wrong
@@ -94,7 +94,7 @@ class CheckedRun:
             scalars=changed_scalars(self.rules.job, plan),
             wrong=tuple(wrong),
         )
-        return Rejected(stage=stage, reason=reason[:2000], workload=plan.workload, case=case)
+        return Rejected(stage=stage, reason=reason[:2000], workload=plan.workload).on(case)
 
     def _output(self, buffer: BufferPlan, where: Ranges | None) -> "CheckedOutput | None":
         """An output beside its right values in some ranges; None if it tells nothing."""

@@ -65,6 +65,21 @@ def ranked(
     return [f for _, _, f in sorted(measured, key=lambda m: m[:2])]
 
 
+def within_reach(
+    job: Job, workload: Workload, finalists: Sequence[Finalist], baseline: BaselineResult | None, most: int
+) -> list[Finalist]:
+    """The best finalists of a workload; if all are of one template, the last place is for the best of another
+    that promises a gain, since a fault of a template may be in all of its configurations."""
+    kept = [*finalists[:most]]
+    if len({f.candidate for f in kept}) == 1 and most > 1:
+        known = {} if baseline is None else {t.workload: time_us(job, t) for t in baseline.timings}
+        before = known.get(workload.key) or math.inf
+        others = (f for f in finalists[most:] if f.candidate != kept[0].candidate)
+        other = next((f for f in others if searched_us(job, workload, f) < before), None)
+        kept = kept if other is None else [*kept[: most - 1], other]
+    return kept
+
+
 def without_gain(
     job: Job, finalists: Sequence[Finalist], baseline: BaselineResult | None, least: float | None
 ) -> dict[str, NoGain]:
@@ -142,17 +157,22 @@ def elected(
     """The comparison to publish, and the server of the workload (None: the baseline).
 
     Args:
-        verified: comparisons, best in the search first; for time there is one only.
+        verified: comparisons, best in the search first; for time there is one only, unless one was withdrawn.
     """
     if not verified:
         return None, None
     able = [pair for pair in verified if serves(job, pair[0])]
-    published, finalist = min(able, key=lambda pair: pair[0].best_mj or 0.0) if able else verified[0]
+    is_time = job.objective.metric is Metric.TIME
+    published, finalist = min(able, key=lambda p: _cost(p[0], is_time)) if able else verified[0]
     points = {c.configuration_key: (c.best_us, c.best_mj) for c, _ in verified if c.best_mj is not None}
     if points and published.baseline_mj is not None:
         front = pareto({"baseline": (published.baseline_us, published.baseline_mj), **points})
         published = published.model_copy(update={"pareto": front})
     return published, finalist if able else None
+
+
+def _cost(verified: Comparison, is_time: bool) -> float:
+    return verified.best_us if is_time else verified.best_mj or 0.0
 
 
 def overall_speedup(job: Job, comparisons: Sequence[Comparison], choices: Sequence[Choice]) -> float:

@@ -10,7 +10,15 @@ from warpsmith.domain.jobs.job import Job
 from warpsmith.tuning.execution.session_ports import SessionPorts
 from warpsmith.tuning.tasks import BaselineResult, Choice, VerifyResult
 from warpsmith.tuning.winners.between import Between
-from warpsmith.tuning.winners.finalists import Finalist, chosen, few, overall_speedup, ranked, without_gain
+from warpsmith.tuning.winners.finalists import (
+    Finalist,
+    chosen,
+    few,
+    overall_speedup,
+    ranked,
+    within_reach,
+    without_gain,
+)
 from warpsmith.tuning.winners.winner_election import MOST_FINALISTS, ComparisonPlan, Decision, Election
 
 __all__ = ["ComparisonPlan", "Finalist", "overall_speedup", "ranked", "verify_winners"]
@@ -35,8 +43,8 @@ def verify_winners(
     Raises:
         InvalidInput: the job's reference or kernel can no longer be used.
     """
-    finalists = few(job, finalists, baseline)
-    idle = without_gain(job, finalists, baseline, plan.least_gain)
+    table = few(job, finalists, baseline)
+    idle = without_gain(job, table, baseline, plan.least_gain)
     compared = [w for w in job.workloads if w.key not in idle]
     election = Election(job, ports, plan, baseline)
     decided: dict[str, Decision] = {}
@@ -45,8 +53,11 @@ def verify_winners(
             if not alive():
                 break
             election.begin(group)
-            asked = election.retimed({w.key: (w, ranked(job, w, finalists, baseline)) for w in group})
-            decided |= election.decide({k: (w, some[:MOST_FINALISTS]) for k, (w, some) in asked.items()})
+            asked = election.retimed({w.key: (w, ranked(job, w, table, baseline)) for w in group})
+            near = {
+                k: (w, within_reach(job, w, some, baseline, MOST_FINALISTS)) for k, (w, some) in asked.items()
+            }
+            decided |= election.decide(near)
         decided, between = Between(job, election, baseline).settled(election.inspected(decided), alive)
     finally:
         election.close()
@@ -58,6 +69,12 @@ def verify_winners(
         for w in job.workloads
         if w.key in idle or w.key in decided
     ]
+    lost = {w.candidate for w in election.withdrawn if w.is_fault}
+    others = [f for f in finalists if f.candidate not in lost]
+    if lost and others and len(table) < len(finalists) and all(c.candidate is None for c in choices):
+        # The table had no room for other templates than those that fell.
+        again = verify_winners(job, ports, others, plan, alive, baseline)
+        return again.model_copy(update={"withdrawn": (*election.withdrawn, *again.withdrawn)})
     return VerifyResult(
         comparisons=tuple(comparisons),
         choices=tuple(choices),

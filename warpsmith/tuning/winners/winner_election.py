@@ -202,11 +202,10 @@ class Election:
         left = {key: [f for f in some if f.name not in self._refused] for key, (_, some) in asked.items()}
         verified: dict[str, list[tuple[Comparison, Finalist]]] = {key: [] for key in asked}
         while True:
-            is_time = self._job.objective.metric is Metric.TIME
-            open_ = [key for key in asked if left[key] and not (is_time and verified[key])]
+            open_ = [k for k in asked if not self._is_settled(asked[k][0], verified[k], left[k])]
             if not open_:
                 break
-            next_ = {key: (asked[key][0], self._next(left[key])) for key in open_}
+            next_ = {key: (asked[key][0], self._next(left[key], anew=not verified[key])) for key in open_}
             for key, result in self._compare(next_).items():
                 workload, finalist = next_[key]
                 if isinstance(result, Rejected):
@@ -271,12 +270,27 @@ class Election:
         )
         self.withdrawn.append(fallen)
 
-    def _next(self, left: list[Finalist]) -> Finalist:
-        """Take the best of the finalists that are left, first of templates that have not failed a check: what
-        was wrong in one configuration of a template may well be in others."""
-        fallen = {w.candidate for w in self.withdrawn if w.is_fault}
-        place = next((n for n, f in enumerate(left) if f.candidate not in fallen), 0)
-        return left.pop(place)
+    def _is_settled(
+        self, workload: Workload, verified: Sequence[tuple[Comparison, Finalist]], left: Sequence[Finalist]
+    ) -> bool:
+        """True if no further finalist is compared: for time, unless one that was put back for a fault of its
+        template promises more than what is verified."""
+        if not left or not verified or self._job.objective.metric is not Metric.TIME:
+            return not left
+        found_us = min(searched_us(self._job, workload, f) for _, f in verified)
+        back = [f for f in left if f.candidate in self._fallen]
+        return all(searched_us(self._job, workload, f) >= found_us for f in back)
+
+    @property
+    def _fallen(self) -> set[str]:
+        """Candidates of which a configuration was withdrawn for a fault."""
+        return {w.candidate for w in self.withdrawn if w.is_fault}
+
+    def _next(self, left: list[Finalist], *, anew: bool) -> Finalist:
+        """Take the best of the finalists that are left. If nothing is verified yet, those of templates that
+        failed a check come last: what was wrong in one configuration may well be in others."""
+        others = (n for n, f in enumerate(left) if f.candidate not in self._fallen)
+        return left.pop(next(others, 0) if anew else 0)
 
     def _compare(self, asked: Mapping[str, tuple[Workload, Finalist]]) -> dict[str, Comparison | Rejected]:
         """A finalist on each workload against the user's kernel, or why it is withdrawn there.
