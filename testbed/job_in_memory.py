@@ -64,6 +64,7 @@ class Rows:
     agent_step: Answer[StepPayload] = by_default
     tool: Answer[ToolPayload] = by_default
     slice: Answer[SlicePayload] = by_default
+    verify: Answer[VerifyPayload] = by_default
     objective: Callable[[CandidateSummary], float] = lambda candidate: 0.5
     provider: str = RULES
     """Whose name the answers bear; to a question with a provider, that one's."""
@@ -121,7 +122,8 @@ class Rows:
             case SlicePayload():
                 return self.slice(self, payload) or SliceResult(trials=min(7, payload.trials))
             case VerifyPayload():
-                return VerifyResult(comparisons=(), choices=(Choice(workload="n=64"),), speedup=1.0)
+                found = self.verify(self, payload)
+                return found or VerifyResult(comparisons=(), choices=(Choice(workload="n=64"),), speedup=1.0)
 
     def _step(self, payload: StepPayload) -> StepResult:
         if payload.role in ("tester", "profiler"):
