@@ -1,19 +1,28 @@
 """What a verification withdraws is mended, searched and verified again, if the budget allows."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from testbed.job_in_memory import Rows, roles, steps
-from warpsmith.domain.jobs.job import RULES, Budget
+from tests.unit.tuning.test_tuning_loops import JOB, finalists, times
+from warpsmith.domain.jobs.job import RULES, Budget, Job
+from warpsmith.domain.jobs.plan import Family
 from warpsmith.domain.reason import ReasonCode
 from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind, TaskState
 from warpsmith.domain.templates.outcome import FailedCase, Stage, WrongElement
+from warpsmith.domain.templates.space import configuration_key
+from warpsmith.testing.fakes import Fault, fake_ports
+from warpsmith.testing.jobs import noises, scale_job
+from warpsmith.tuning.baseline import measure_baseline
+from warpsmith.tuning.checks.extra_cases import further_cases
 from warpsmith.tuning.decisions.decide import MAX_REPAIRS, decide
 from warpsmith.tuning.decisions.end_reason import reason_of
 from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, SetJobState
 from warpsmith.tuning.decisions.withdrawals import rejections_in, standing, verifications
+from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.tasks import (
     Choice,
     SlicePayload,
@@ -24,7 +33,11 @@ from warpsmith.tuning.tasks import (
     VerifyResult,
     Withdrawal,
 )
+from warpsmith.tuning.winners.finalists import Finalist
+from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners
 
+BASE = measure_baseline(DeviceSession(JOB, fake_ports(times)[0]))
+NOT_FURTHER = {Family.DECLARED, Family.EDGE_CASE}
 CASE = FailedCase(
     shape="n=70",
     family="world",
@@ -244,3 +257,67 @@ def test_results_of_earlier_versions_load_and_show_the_same_text() -> None:
     )
     now = verified(None, 1.0, fell("c0"))
     assert VerifyResult.model_validate_json(now.model_dump_json()) == now
+
+
+def two_templates() -> list[Finalist]:
+    """Trials of `c0` in blocks of 256, the best on the large workload, and one of `c1` in blocks of 128."""
+    found, _ = finalists()
+    of_c0 = [f for f in found if f.configuration["BLOCK"] == 256]
+    return of_c0 + [replace(f, candidate="c1") for f in found if f.configuration == {"BLOCK": 128, "PER": 1}]
+
+
+def elected(
+    fault: Fault, job_: Job = JOB, of: Sequence[Finalist] | None = None
+) -> tuple[VerifyResult, Choice]:
+    ports, _ = fake_ports(times, fault)
+    some = two_templates() if of is None else of
+    result = verify_winners(job_, ports, some, ComparisonPlan(4, noises(0.001)), lambda: True, BASE)
+    return result, next(c for c in result.choices if c.workload == "n=4096")
+
+
+def test_after_a_fault_another_template_has_its_turn() -> None:
+    result, choice = elected(lambda c: "wrong" if c["BLOCK"] == 256 else "")
+    assert (choice.candidate, choice.configuration) == ("c1", {"BLOCK": 128, "PER": 1})
+    fallen = [w for w in result.withdrawn if w.workload == "n=4096"]
+    assert [w.configuration for w in fallen] == [{"BLOCK": 256, "PER": n} for n in (1, 2)]
+    assert {(w.candidate, w.stage, w.is_fault) for w in fallen} == {("c0", Stage.CORRECTNESS, True)}
+    case = fallen[0].case
+    assert case is not None
+    assert (case.shape, case.family) == ("n=4096", "declared")
+    assert [w.output for w in case.wrong] == ["y"] * len(case.wrong) and case.wrong
+    assert all(w.got != w.want for w in case.wrong)
+
+
+def test_a_configuration_of_the_same_template_that_is_right_and_faster_serves_nevertheless() -> None:
+    result, choice = elected(lambda c: "wrong" if c == {"BLOCK": 256, "PER": 1} else "")
+    assert (choice.candidate, choice.configuration) == ("c0", {"BLOCK": 256, "PER": 2})
+    (found,) = (c for c in result.comparisons if c.workload == "n=4096")
+    assert found.configuration_key == configuration_key({"BLOCK": 256, "PER": 2})
+
+
+def test_a_table_of_one_configuration_that_falls_makes_room_for_another_template() -> None:
+    one = scale_job(objective={"configurations": 1}, workloads=[{"dimensions": {"n": 4096}}])
+    found = [
+        replace(f, outcome=f.outcome.model_copy(update={"timings": f.outcome.timings[:1]}))
+        for f in two_templates()
+    ]
+    result, choice = elected(lambda c: "wrong" if c["BLOCK"] == 256 else "", one, found)
+    assert (choice.candidate, choice.configuration) == ("c1", {"BLOCK": 128, "PER": 1})
+    assert {w.candidate for w in result.withdrawn} == {"c0"}
+
+
+def test_the_gate_tries_every_family_of_every_workload() -> None:
+    """As the verification does, so that what one of them shows is not found when the budget is spent."""
+    session = DeviceSession(JOB, fake_ports(times)[0])
+    baseline = measure_baseline(session)
+    session.baseline.learn(baseline)
+    template = session.inputs.user_template
+    kernel = template.configured(JOB.space.defaults)
+    cases = list(further_cases(session, template, kernel, JOB.workloads))
+    each = {w.key: {c.family for c in cases if c.workload.key == w.key} for w in JOB.workloads}
+    known = {
+        w.key: {c.family for c in baseline.cases if c.dimensions == w.dimensions} - NOT_FURTHER
+        for w in JOB.workloads
+    }
+    assert each == known
+    assert all(len(families) > 2 for families in each.values())
