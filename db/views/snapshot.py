@@ -1,7 +1,5 @@
 """Reads a job in the form that `tuning.decisions.decide` needs."""
 
-from typing import TypeVar
-
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -18,30 +16,10 @@ from warpsmith.domain.jobs.memory import fitting
 from warpsmith.domain.state import JobState, TaskKind, TaskState
 from warpsmith.settings import UNSERVED_S
 from warpsmith.tuning.decisions.snapshot import CandidateSummary, JobSnapshot, TaskView
-from warpsmith.tuning.tasks import (
-    BaselineResult,
-    CasesResult,
-    JobBaseline,
-    ProfileResult,
-    SliceResult,
-    StepResult,
-    VerifyResult,
-    joined,
-)
+from warpsmith.tuning.tasks import JobBaseline, joined
 
-R = TypeVar("R", BaselineResult, CasesResult, ProfileResult, StepResult, SliceResult, VerifyResult)
 ON_THE_KERNEL = (TaskKind.BASELINE, TaskKind.CHECK_CASES, TaskKind.PROFILE)
 """Kinds of tasks whose results `job_baseline` joins."""
-
-
-def last_result(session: Session, job_id: str, model: type[R]) -> R | None:
-    """The newest result of this type that a task of the job has brought; None if there is none."""
-    kind = model.model_fields["kind"].default
-    query = select(TaskRow.result).where(TaskRow.job_id == job_id, TaskRow.kind == kind)
-    query = query.where(TaskRow.result.is_not(None)).order_by(TaskRow.number.desc()).limit(1)
-    found = session.execute(query).scalar_one_or_none()
-    assert found is None or isinstance(found, model)
-    return found
 
 
 def job_baseline(session: Session, job_id: str, before: int | None = None) -> JobBaseline | None:

@@ -14,7 +14,7 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.workers import WorkerRepository
 from db.views.result_views import job_result
-from db.views.snapshot import last_result
+from db.views.snapshot import job_baseline
 from db.views.step_facts import step_facts
 from testbed.replay import replay
 from tests.sandbox.ncu_stand_in import ncu
@@ -25,7 +25,7 @@ from warpsmith.sandbox import ChildOpener, probe_devices
 from warpsmith.sandbox.hosts.ncu_host import NsightCompute
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import scale_job
-from warpsmith.tuning.tasks import BaselineResult, StepPayload, StepResult
+from warpsmith.tuning.tasks import StepPayload, StepResult
 from worker.device.device_setup import RealDeviceSetup
 from worker.device.process_context import Context
 
@@ -66,7 +66,7 @@ def run(context: Context, program: Path) -> str:
         row = JobRepository(session).get(name)
         assert row.state is JobState.DONE, row.detail
         assert replay(session, name, {}).differences == ()
-        measured = last_result(session, name, BaselineResult)
+        measured = job_baseline(session, name)
         assert measured is not None
         assert measured.seconds > 0
     return name

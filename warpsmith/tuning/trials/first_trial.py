@@ -57,6 +57,9 @@ def run_gate(
 ) -> Outcome:
     """The first trial of a template: every element, then other inputs and other shapes.
 
+    It tries what a winner is checked with. The verification alone has shapes between the workloads, and
+    sanitizers, whose four processes take seconds of a device and disturb what is timed there.
+
     Raises:
         InvalidInput: the job's reference cannot be used.
     """
