@@ -47,7 +47,7 @@ def step_facts(
     parent = None if payload.parent is None else candidates.get(payload.parent)
     rejected = None if payload.rejected is None else candidates.get(payload.rejected)
     history = payload.tools > 0 or payload.ideas > 1
-    wanted = before is not None or history or rejected is not None
+    wanted = before is not None or history or payload.rejected
     tasks = TaskRepository(session).of_job(job_id) if wanted else ()
     later = {t.id for t in tasks if before is not None and t.number >= before}
     return StepFacts(
@@ -56,7 +56,7 @@ def step_facts(
         trials=[] if parent is None else _outcomes(trials.finished(parent.id), later),
         baseline=job_baseline(session, job_id, before),
         rejected=None if rejected is None else rejected.template,
-        log="" if rejected is None else _log(session, rejected, [t for t in tasks if t.id not in later]),
+        log=_log(session, rejected, tasks, later),
         turns=_turns(session, job_id, payload),
         tried=_tried(session, job_id, tasks, later) if history else (),
         earlier=earlier,
@@ -68,9 +68,11 @@ def _outcomes(trials: Sequence[TrialRow], later: Set[str]) -> list[tuple[Configu
     return [(t.configuration, t.outcome) for t in trials if t.outcome is not None and t.task_id not in later]
 
 
-def _log(session: Session, rejected: CandidateRow, tasks: Sequence[TaskRow]) -> str:
+def _log(session: Session, rejected: CandidateRow | None, tasks: Sequence[TaskRow], later: Set[str]) -> str:
     """Log of the fault for which a candidate was withdrawn, else of its first rejected trial; else empty."""
-    fallen = fault_of(tasks, rejected.id)
+    if rejected is None:
+        return ""
+    fallen = fault_of([t for t in tasks if t.id not in later], rejected.id)
     if fallen is not None:
         return fallen.log
     trials = TrialRepository(session).finished(rejected.id)

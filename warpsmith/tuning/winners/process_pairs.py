@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from warpsmith.domain.jobs.job import Workload
 from warpsmith.domain.jobs.launch_size import LaunchSize
 from warpsmith.domain.jobs.plan import Compiled
-from warpsmith.domain.templates.outcome import MIN_CLAIM, Rejected, margin_of
+from warpsmith.domain.templates.outcome import MIN_CLAIM, Rejected, Stage, margin_of
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import winner_blocks
 from warpsmith.measure.statistics import speedup_interval
@@ -58,8 +58,8 @@ class Pairing:
     """Blocks by pair of processes."""
     fresh: FreshBlocks = field(default_factory=FreshBlocks)
     """Blocks with inputs that are new to every launch."""
-    refused: Rejected | str = ""
-    """Rejection by a checked launch, or words if a process ended; empty: the kernel may win."""
+    refused: Rejected | None = None
+    """Rejection by a checked launch, or since a process ended; None: the kernel may win."""
     in_vain: bool = False
     """True once no gain that could be claimed lies within the interval."""
     is_clear: bool = False
@@ -68,7 +68,7 @@ class Pairing:
     @property
     def goes_on(self) -> bool:
         """True if the next pair of processes times this kernel as well."""
-        return not (self.refused or self.in_vain or self.is_clear)
+        return not (self.refused is not None or self.in_vain or self.is_clear)
 
     @property
     def timed(self) -> TimedBlocks:
@@ -118,11 +118,11 @@ def time_in_pairs(pairings: Sequence[Pairing], pairs: int, around: PairEnvironme
                 try:
                     _time(pairing, turn, processes, pairs, around, is_warm=place > 0)
                 except (KernelRefused, ExpressionError) as exc:
-                    pairing.refused = str(exc)
+                    pairing.refused = Rejected(stage=Stage.LAUNCH, reason=str(exc)[:2000])
                 for session in sessions:
                     session.release(pairing.workload)
             except ChildDied as exc:
-                pairing.refused = f"ended its process: {exc}"
+                pairing.refused = Rejected(stage=Stage.RUN, reason=f"ended its process: {exc}"[:2000])
                 for session in sessions:
                     session.renew(faulted=True)
 

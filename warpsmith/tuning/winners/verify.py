@@ -44,6 +44,25 @@ def verify_winners(
         InvalidInput: the job's reference or kernel can no longer be used.
     """
     table = few(job, finalists, baseline)
+    found = _verified(job, ports, table, plan, alive, baseline)
+    lost = {w.candidate for w in found.withdrawn if w.is_fault}
+    others = [f for f in finalists if f.candidate not in lost]
+    full = len(table) < len(finalists) and all(c.candidate is None for c in found.choices)
+    if not (lost and others and full):
+        return found
+    # The table had no room for other templates than those that fell.
+    again = verify_winners(job, ports, others, plan, alive, baseline)
+    return again.model_copy(update={"withdrawn": (*found.withdrawn, *again.withdrawn)})
+
+
+def _verified(
+    job: Job,
+    ports: SessionPorts,
+    table: Sequence[Finalist],
+    plan: ComparisonPlan,
+    alive: Callable[[], bool],
+    baseline: BaselineResult | None,
+) -> VerifyResult:
     idle = without_gain(job, table, baseline, plan.least_gain)
     compared = [w for w in job.workloads if w.key not in idle]
     election = Election(job, ports, plan, baseline)
@@ -69,12 +88,6 @@ def verify_winners(
         for w in job.workloads
         if w.key in idle or w.key in decided
     ]
-    lost = {w.candidate for w in election.withdrawn if w.is_fault}
-    others = [f for f in finalists if f.candidate not in lost]
-    if lost and others and len(table) < len(finalists) and all(c.candidate is None for c in choices):
-        # The table had no room for other templates than those that fell.
-        again = verify_winners(job, ports, others, plan, alive, baseline)
-        return again.model_copy(update={"withdrawn": (*election.withdrawn, *again.withdrawn)})
     return VerifyResult(
         comparisons=tuple(comparisons),
         choices=tuple(choices),

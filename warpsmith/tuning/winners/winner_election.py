@@ -323,7 +323,7 @@ class Election:
             around = PairEnvironment(self._prefetch.paused, self._beside, self._concluding(asked, results))
             time_in_pairs([*pairings.values()], self._pairs, around)
             for key, pairing in pairings.items():
-                if pairing.refused:
+                if pairing.refused is not None:
                     results[key] = pairing.refused
             self._check_winners(asked, pairings, results)
         finally:
