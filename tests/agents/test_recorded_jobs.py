@@ -2,13 +2,15 @@
 
 import lzma
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from sqlalchemy import delete, select
 
 from db.engine import Database
-from db.tables import JobRow, TrialRow
+from db.tables import Base, JobRow, TrialRow
 from testbed.replay import replay
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,9 +26,15 @@ SHORT = {"h100-series-5.db": 5}
 
 
 def opened(history: Path, folder: Path) -> Database:
-    """The recorded rows."""
-    (folder / "history.db").write_bytes(lzma.decompress(history.read_bytes()))
-    return Database(f"sqlite:///{folder / 'history.db'}")
+    """The recorded rows, in tables with the columns that have come since."""
+    path = folder / "history.db"
+    path.write_bytes(lzma.decompress(history.read_bytes()))
+    with closing(sqlite3.connect(path)) as recorded, recorded:
+        for table in Base.metadata.sorted_tables:
+            held = {row[1] for row in recorded.execute(f"PRAGMA table_info({table.name})")}
+            for column in (c for c in table.columns if held and c.name not in held and c.nullable):
+                recorded.execute(f"ALTER TABLE {table.name} ADD COLUMN {column.name}")
+    return Database(f"sqlite:///{path}")
 
 
 @pytest.mark.parametrize("history", HISTORIES, ids=lambda p: p.stem)
