@@ -320,9 +320,9 @@ def test_a_worker_keeps_the_finalists_with_the_least_energy_not_the_fastest() ->
         rows.append(TrialRow(id=i, candidate_id="c", configuration={"BLOCK": 64, "PER": i}, outcome=outcome))
     template = Template(kernel=ENERGY.kernel, space=ENERGY.space)
     candidates = [CandidateRow(id="c", template=template)]
-    kept = {f.configuration["PER"] for f in _finalists(ENERGY, candidates, rows)}
+    kept = {f.configuration["PER"] for f in _finalists(ENERGY, candidates, rows, set())}
     assert kept == set(range(FINALISTS))
-    kept = {f.configuration["PER"] for f in _finalists(cuda_job(), candidates, rows)}
+    kept = {f.configuration["PER"] for f in _finalists(cuda_job(), candidates, rows, set())}
     assert kept == set(range(2 * FINALISTS, 3 * FINALISTS))
 
 

@@ -16,6 +16,7 @@ from warpsmith.sandbox.hosts.sanitize_host import first_finding
 from warpsmith.testing.fakes import FakeReference, fake_ports
 from warpsmith.testing.jobs import noises, scale_job
 from warpsmith.tuning.execution.session_ports import SessionPorts
+from warpsmith.tuning.tasks import Withdrawal
 from warpsmith.tuning.timing.paired_blocks import REDONE, TimedBlocks, interleaved
 from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners
 
@@ -96,7 +97,7 @@ class FakeSanitizer(NothingWaits):
         return {"memcheck": "", "racecheck": self.found.get(compiled.binary, "")}
 
 
-def sanitized(sanitizer: FakeSanitizer) -> tuple[Sequence[str], dict[str, Comparison]]:
+def sanitized(sanitizer: FakeSanitizer) -> tuple[Sequence[Withdrawal], dict[str, Comparison]]:
     found, noise = finalists()
     ports, opener = fake_ports(times)
     ports = SessionPorts(opener, ports.compiler, FakeReference(), sanitizer=sanitizer)
