@@ -16,7 +16,7 @@ from pydantic import (
     model_serializer,
 )
 
-from warpsmith.domain.base import Frozen
+from warpsmith.domain.base import Fenced, Frozen
 from warpsmith.domain.jobs.job import AgentRole
 from warpsmith.domain.kernels.kernel import MAX_SOURCE_BYTES
 from warpsmith.domain.templates.space import Configuration
@@ -321,7 +321,7 @@ class TemplateReply(Frozen):
 
     rules: tuple[str, ...] = Field(default=(), max_length=32)
     """Rewrite rules to apply to the user's kernel; empty if `source` is given."""
-    source: str = Field(default="", max_length=MAX_SOURCE_BYTES)
+    source: Annotated[str, Fenced(unless=("rules", "draft"))] = Field(default="", max_length=MAX_SOURCE_BYTES)
     """The whole source, with parameters as macros that it does not define; empty if `rules` are named."""
     draft: str = Field(default="", max_length=16)
     """Name of a template that was given to a tool before, in place of rules or source and of all that belongs

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from agents.fenced_blocks import FENCE, FencedBlock, completed, is_block, may_be_fenced, read_block
 from warpsmith.domain.plain_data import data_problem
 from warpsmith.job_files.validation_errors import field_problems
 
@@ -28,7 +29,7 @@ _CLOSING = (
 )
 _EVENT = re.compile(
     # Possessive throughout, so that no reply causes backtracking. A quoted tag is none.
-    rf"(?<!`)(?P<close>{_CLOSING})"
+    rf"(?<!`)(?P<close>{_CLOSING})|{FENCE}"
     rf"|(?<!`)(?P<open><{_NAMES}(?:\s[^<>]*+)?>|\[THINK\]|\u25c1think\u25b7|<\|(?:begin_of_thought|start_thinking)\|>"
     r"|<\|channel\|>[^<]*+<\|message\|>|\Aanalysis(?=(?-i:[A-Z])))"
     r"|(?:^(?P<line>)[ \t]*+)?+\{(?P<weak>(?!\s*+[\"}]))?+",
@@ -53,7 +54,8 @@ class BadReply(Exception):
 
 
 def parse_reply(text: str, *models: type[Answer]) -> Answer:
-    """The answer in a reply: of its objects the last that fits one of the models.
+    """The answer in a reply: of its objects the last that fits one of the models. A field marked as `Fenced`
+    may stand in a fenced block beside the object.
 
     Raises:
         BadReply: there is none; the message says precisely what is wrong.
@@ -77,7 +79,7 @@ def _last(text: str, models: Sequence[type[BaseModel]], use: Callable[[dict[str,
     """What comes of the last object that is of use."""
     if len(text) > MAX_REPLY_CHARACTERS:
         raise BadReply(too_long(text))
-    reply = _ReplyText(text)
+    reply = _ReplyText(text, fences=any(map(may_be_fenced, models)))
     names = {name for model in models for name in model.model_fields}
     complaints: list[tuple[bool, str]] = []
     for found in reversed(reply.found):
@@ -88,9 +90,11 @@ def _last(text: str, models: Sequence[type[BaseModel]], use: Callable[[dict[str,
                 break
             continue
         try:
-            return use(_clean(found))
+            return use(_clean(reply.completed(found, models)))
         except BadReply as exc:
             complaints.append((bool(names & found.keys()), str(exc)))
+    if reply.is_block_alone:
+        return use(_clean(reply.completed({}, models)))
     reply.check_text()
     if complaints:
         raise BadReply(max(complaints, key=lambda c: c[0])[1])
@@ -99,8 +103,8 @@ def _last(text: str, models: Sequence[type[BaseModel]], use: Callable[[dict[str,
 
 def _fitting(data: dict[str, Any], models: Sequence[type[Answer]]) -> Answer:
     """The object as the model whose required fields it has."""
-    required = [(sum(f.is_required() and n in data for n, f in m.model_fields.items()), m) for m in models]
-    model = max(required, key=lambda r: r[0])[1]
+    model = _model_of(data, models)
+    assert model is not None
     try:
         return model.model_validate_json(json.dumps(data))
     except ValidationError as exc:
@@ -108,6 +112,12 @@ def _fitting(data: dict[str, Any], models: Sequence[type[Answer]]) -> Answer:
         shown = "; ".join(f"{f}: {m}" if f else m for f, m in problems[:MAX_PROBLEMS])
         more = f"; and {len(problems) - MAX_PROBLEMS} more" if len(problems) > MAX_PROBLEMS else ""
         raise BadReply(f"the JSON does not fit the schema: {shown}{more}") from exc
+
+
+def _model_of(data: dict[str, Any], models: Sequence[type[Answer]]) -> type[Answer] | None:
+    """The model of whose required fields an object has most; None if there are no models."""
+    required = [(sum(f.is_required() and n in data for n, f in m.model_fields.items()), m) for m in models]
+    return max(required, key=lambda r: r[0], default=(0, None))[1]
 
 
 def too_long(text: str) -> str:
@@ -127,9 +137,14 @@ class _BrokenObject:
 
 
 class _ReplyText:
-    """The objects of a reply, without its thoughts, in one pass: a tag in a string of an object is none."""
+    """The objects and fenced blocks of a reply, without its thoughts, in one pass: a tag in a string of an
+    object, or in a block, is none.
 
-    def __init__(self, text: str) -> None:
+    Args:
+        fences: True if a block may be a part of the answer.
+    """
+
+    def __init__(self, text: str, fences: bool) -> None:
         self._text = text
         self._begin = 0
         """End of the last thought."""
@@ -140,16 +155,23 @@ class _ReplyText:
         self._left, self._tries = LEXED * len(text), MAX_FOUND
         self._doubtful = False
         """True after an object without end: what stands inside of it may be a part of it."""
+        self._around = ""
+        """Fence around the JSON that is being read."""
         self.found: deque[dict[str, Any] | _BrokenObject] = deque(maxlen=MAX_FOUND)
+        self.blocks: deque[FencedBlock] = deque(maxlen=MAX_FOUND)
         thinking = False
         at = 0
         while event := _EVENT.search(text, at):
             at = event.end()
             if event["close"]:
                 self.found.clear()
+                self.blocks.clear()
+                self._around = ""
                 self._begin, self._weak, self._doubtful, thinking = at, -1, False, False
             elif event["open"]:
                 thinking = True
+            elif event["fence"]:
+                at = self._fenced(event) if fences and not thinking else at
             elif event["weak"] is not None and not thinking:
                 self._weak = at - 1 if self._weak < 0 else self._weak
                 self._doubtful |= event["line"] is not None
@@ -159,6 +181,36 @@ class _ReplyText:
             self.found.append({})
         if thinking:
             raise BadReply("the reply ends within its thoughts; answer after them, and think shorter")
+
+    @property
+    def is_block_alone(self) -> bool:
+        """True if there are fenced blocks, and nothing that was meant as an object."""
+        return bool(self.blocks) and not self.found and not (self._weak >= 0 and self._doubtful)
+
+    def completed(self, data: dict[str, Any], models: Sequence[type[BaseModel]]) -> dict[str, Any]:
+        """An object with the fenced blocks in the fields that it leaves out."""
+        data, complaint = completed(data, _model_of(data, models), self.blocks)
+        if complaint:
+            raise BadReply(complaint)
+        return data
+
+    def _fenced(self, opening: re.Match[str]) -> int:
+        """Reads the fenced block that begins here, if one does; where to go on."""
+        if self._around and opening["fence"].startswith(self._around) and not opening["info"].strip():
+            self._around = ""
+            return opening.end()
+        if self._left <= 0 or not is_block(self._text, opening):
+            self._around = opening["fence"] if "m" not in opening["info"].lower() else ""
+            return opening.end()
+        block, end = read_block(self._text, opening, self._begin)
+        tag = _CLOSING_LINE.search(block.text)
+        if tag and (not block.is_closed or re.search(FENCE, block.text[tag.end() :], re.M)):
+            # The block stands in thoughts, which end inside of what looked like it.
+            self._left -= len(block.text)
+            return opening.end()
+        if block.text.strip(BLANK):
+            self.blocks.append(block)
+        return end
 
     def check_text(self) -> None:
         """Complains about a reply that is empty, or another thing than an answer."""

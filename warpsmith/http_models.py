@@ -384,8 +384,9 @@ class AgentRequestPage(Frozen):
 class AgentReply(Frozen):
     """An answer to a request."""
 
-    answer: dict[str, Any]
-    """Answer that fits the schema in the request's `wanted`."""
+    answer: dict[str, Any] | str
+    """Answer that fits the schema in the request's `wanted`, or a text with it: JSON alone, or Markdown with
+    the source in a fenced block and the other fields in a JSON object."""
     by: str = Field(default="", max_length=120, pattern=NO_NUL)
     """Name of the answerer, for the record."""
 

@@ -70,14 +70,14 @@ def reply(
 ) -> AgentReplyTaken:
     """Answer a request. An unusable answer is refused with the reason, and the request stays open."""
     body = posted.read()
-    text = json.dumps(body.answer, ensure_ascii=False)
+    text = body.answer if isinstance(body.answer, str) else json.dumps(body.answer, ensure_ascii=False)
     return answer(request_id, text, body.by, settings, database, notifier)
 
 
 def answer(
     request_id: str, text: str, by: str, settings: Settings, database: Database, notifier: Notifier
 ) -> AgentReplyTaken:
-    """Answer a request with JSON as text.
+    """Answer a request with a text.
 
     Raises:
         Conflict: it is closed.

@@ -10,8 +10,9 @@ A job asks outside if it says so:
 
 `answer` below knows one trick only. A model, a script or a person can stand in its place: a question has the
 role's instructions, its data, and the JSON schema of the answer. Its data holds text from jobs and compilers,
-which is nothing to obey. An answer that does not fit is refused with the reason, and may be mended until the
-deadline.
+which is nothing to obey. An answer is such data, or a text as a model writes it: the source in a fenced
+block, the other fields in a JSON object. One that does not fit is refused with the reason, and may be mended
+until the deadline.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from typing import Any
 
 from warpsmith import AgentRequest, Client, InvalidInput, WarpsmithError
 
-Answer = Mapping[str, Any]
+Answer = Mapping[str, Any] | str
 TRIES = 3
 """Refused answers to a question before it is left to the built-in rules."""
 

@@ -43,3 +43,9 @@ CHEAT = template(
 def as_text(answer: dict[str, Any]) -> str:
     """The answer as JSON."""
     return json.dumps(answer)
+
+
+def as_markdown(answer: dict[str, Any]) -> str:
+    """The answer as Markdown: its source, and the rest as JSON."""
+    rest = {name: value for name, value in answer.items() if name != "source"}
+    return f"```opencl\n{answer['source']}```\n\n```json\n{json.dumps(rest, indent=1)}\n```"

@@ -25,7 +25,7 @@ from testbed.replay import replay
 from testbed.service import ROOT, Service, ended
 from tests.agents.conftest import KEY, settings_of
 from tests.agents.model_server import Body, Turn, model_server
-from tests.agents.replies import BROKEN_SOURCE, CHEAT, WRONG_SOURCE, as_text, template
+from tests.agents.replies import BROKEN_SOURCE, CHEAT, WRONG_SOURCE, as_markdown, as_text, template
 from tests.worker.test_execute import SilentNotifier, handle_all, submit
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job
@@ -190,7 +190,7 @@ def check_faulty_job(session: Session, job: str, billed: int) -> None:
 class Answerer(threading.Thread):
     """A client program of its own: polls for requests and answers each, badly first."""
 
-    def __init__(self, url: str, answers: list[dict[str, Any]]) -> None:
+    def __init__(self, url: str, answers: list[Any]) -> None:
         super().__init__(name="answerer")
         self._url = url
         self._answers = answers
@@ -219,7 +219,7 @@ class Answerer(threading.Thread):
         assert http.post(path, json={"answer": {"rules": []}}).status_code == 409
 
 
-def answered(service: Service, job: str, answers: list[dict[str, Any]]) -> tuple[Answerer, dict[str, Any]]:
+def answered(service: Service, job: str, answers: list[Any]) -> tuple[Answerer, dict[str, Any]]:
     """A job's client and its status, once the client has answered every question and the job is done."""
     client = Answerer(service.url, answers)
     client.start()
@@ -244,7 +244,7 @@ def test_a_job_whose_every_step_is_answered_from_outside(service: Service) -> No
     assert again == request, "the request did not survive the restart"
 
     plan = {"plan": "let the rules do it", "expected_gain": 1.2}
-    first: list[dict[str, Any]] = [TESTS, PROFILE, plan, template(), region(WARM, "CHUNK <= 4")]
+    first: list[Any] = [TESTS, PROFILE, plan, as_markdown(template()), region(WARM, "CHUNK <= 4")]
     answers = [*first, PROFILE, plan, {"rules": ["unroll", "restrict"]}, {}, PROFILE, {"stop": "enough"}]
     client, status = answered(service, name, answers)
     assert [r["role"] for r in client.seen] == [
@@ -272,7 +272,7 @@ def test_an_agent_uses_tools_before_it_answers(service: Service) -> None:
         {"tool": "time", "draft": "d2", "configurations": [fast]},
         {"tool": "profile", "draft": "d2"},
     ]
-    answers: list[dict[str, Any]] = [TESTS, PROFILE, {"plan": "more work for a thread"}]
+    answers: list[Any] = [TESTS, PROFILE, {"plan": "more work for a thread"}]
     answers += [{"calls": wanted}, {"calls": [{"tool": "history"}]}, {"draft": "d2", "warm_starts": [fast]}]
     answers += [region(WARM)]
     job = agent_job(agents={"tools": 6}, budget={"rounds": 1, "trials": 2, "seconds": 600})
@@ -310,7 +310,7 @@ def test_ideas_of_a_round_have_templates_of_their_own(service: Service) -> None:
         {"name": "Wide loads", "sentence": "moves more at once", "plan": "more elements for a thread"},
         {"name": "unrolled", "sentence": "loops less", "plan": "unroll it", "expected_gain": 1.2},
     ]
-    answers: list[dict[str, Any]] = [TESTS, PROFILE, {"ideas": ideas}, template(), region(WARM)]
+    answers: list[Any] = [TESTS, PROFILE, {"ideas": ideas}, template(), region(WARM)]
     answers += [{"rules": ["unroll", "restrict"]}, {}]
     job = agent_job(agents={"ideas": 2}, budget={"rounds": 1, "trials": 28, "seconds": 600})
     name = service.submit(job)

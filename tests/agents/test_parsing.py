@@ -1,5 +1,6 @@
 """Replies as models really write them, and as an enemy would."""
 
+import contextlib
 import json
 import time
 
@@ -11,6 +12,7 @@ from agents.contracts import CallsReply, PlannerReply, ProfilerReply, TemplateRe
 from agents.parsing import MAX_REPLY_CHARACTERS, BadReply, find_object, parse_reply
 from testbed.deadlines import stretched
 from testbed.repetitions import examples
+from warpsmith.job_files.filling_contracts import FillReply
 
 GOOD = {
     "alone": '{"plan": "x"}',
@@ -206,15 +208,21 @@ def test_the_place_and_the_rule_are_told(text: str) -> None:
         "\n{",
         '\n{"a" ',
         "~~~\n",
+        "~~~a\n",
+        "~~~a\n</think>\n",
+        "```c\n/*\n",
+        "```c\nx\n```\n",
+        '```\n{"\n',
         "<|channel|>",
     ],
     ids=repr,
 )
-def test_no_reply_takes_long_to_read(piece: str) -> None:
+@pytest.mark.parametrize("model", [PlannerReply, TemplateReply])
+def test_no_reply_takes_long_to_read(piece: str, model: type[PlannerReply | TemplateReply]) -> None:
     text = (piece * MAX_REPLY_CHARACTERS)[:MAX_REPLY_CHARACTERS]
     started = time.process_time()
-    with pytest.raises(BadReply):
-        parse_reply(text, PlannerReply)
+    with contextlib.suppress(BadReply):
+        parse_reply(text, model)
     assert time.process_time() - started < stretched(5)
 
 
@@ -225,3 +233,96 @@ def test_nothing_but_a_bad_reply_is_ever_raised(text: str) -> None:
         assert isinstance(find_object(text), dict)
     except BadReply as exc:
         assert str(exc)
+
+
+CODE = "__kernel void k(__global float* x) {\n  if (x[0] > 0) { x[1] = 2.0f; }\n}\n"
+REST = '{"parameters": [], "grid": ["n"], "reasoning": "y"}'
+FENCED = {
+    "source first": f"Here:\n```opencl\n{CODE}```\n\n```json\n{REST}\n```\nDone.",
+    "source last": f"```json\n{REST}\n```\n```c\n{CODE}```",
+    "bare object": f"```\n{CODE}```\n{REST}",
+    "bare object on a line of prose": f"```\n{CODE}```\nThe rest: {REST}",
+    "windows lines": f"```opencl\n{CODE}```\n```json\n{REST}\n```\n".replace("\n", "\r\n"),
+    "indented": "1. Source:\n" + "".join(f"   {line}\n" for line in f"```c\n{CODE}```".split("\n")) + REST,
+    "tilde": f"~~~c\n{CODE}~~~\n{REST}",
+    "longer": f"`````c++\n{CODE}`````\n{REST}",
+    "closed by a longer one": f"```c\n{CODE}````\n{REST}",
+    "blanks behind the fences": f"```c  \n{CODE}```  \n```json \n{REST}\n``` \n",
+    "json not closed": f"```c\n{CODE}```\n```json\n{REST}",
+    "source not closed before the json": f"```c\n{CODE}```json\n{REST}\n```",
+    "all of it in a fence": f"```markdown\n```c\n{CODE}```\n```json\n{REST}\n```\n```",
+    "named by info": f"```c title=source\n{CODE}```\n```c\n{CODE}{CODE}```\n{REST}",
+    "named by the line before": f"Before:\n```c\n{CODE}{CODE}```\n**Source:**\n\n```c\n{CODE}```\n{REST}",
+    "the largest": f"```\nint x;\n```\n```c\n{CODE}```\n```sh\nmake\n```\n{REST}",
+    "a draft in thoughts": f"<think>\n```c\n{CODE}{CODE}```\n{DRAFT}</think>\n```c\n{CODE}```\n{REST}",
+    "a draft without a tag": f"```c\n{CODE}{CODE}```\n</think>\n```c\n{CODE}```\n{REST}",
+    "a draft without an end": f"```c\n{CODE}{CODE}\n</think>\n```c\n{CODE}```\n{REST}",
+    "an empty source": f'```c\n{CODE}```\n{{"source": "", "grid": ["n"]}}',
+    "byte order mark": f"\ufeff```c\n{CODE}```\n{REST}",
+    "a fence too many": f"```c\n{CODE}```\n```json\n{REST}\n```\n```\n",
+}
+
+
+@pytest.mark.parametrize("name", FENCED)
+def test_a_source_may_stand_in_a_fence(name: str) -> None:
+    answer = parse_reply(FENCED[name], TemplateReply, CallsReply)
+    assert isinstance(answer, TemplateReply)
+    assert (answer.source, answer.grid) == (CODE, ("n",))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("// ```", "/* use:\n```\nx\n```\n*/", "/* ```\n*/", "//**** a ****", "~~~", "a = b /*c", "    ```"),
+        *("// </think>", "</think>", "<think>", "// {", '// {"grid": ["m"]}', "// ```json"),
+    ],
+)
+def test_a_fenced_source_stays_as_it_is(line: str) -> None:
+    source = f"{CODE}{line}\n{CODE}"
+    for text in (f"```c\n{source}```\n{REST}", f"<think>hm</think>{REST}\n```c\n{source}```"):
+        assert parse_reply(text, TemplateReply).source == source
+
+
+def test_a_block_alone_is_a_source_and_the_text_in_json_wins() -> None:
+    assert parse_reply(f"Sets {{a, b}}:\n```c\n{CODE}```", TemplateReply, CallsReply).source == CODE
+    assert parse_reply('```c\nint x;\n```\n{"source": "int y;"}', TemplateReply).source == "int y;"
+    assert parse_reply('as in\n```c\nint x;\n```\n{"draft": "d1"}', TemplateReply).source == ""
+
+
+@pytest.mark.parametrize("model", [PlannerReply, ProfilerReply])
+def test_a_fence_is_prose_where_no_field_is_marked(model: type[PlannerReply | ProfilerReply]) -> None:
+    text = f"```\nthis: {DRAFT if model is ProfilerReply else GOOD['alone']}\n```"
+    assert isinstance(parse_reply(text, model), model)
+
+
+FENCED_BAD = {
+    f"{REST}\n```c\n{CODE}": "the reply ends within its fenced source",
+    f"```c\n{CODE}\n\n{REST}": "the reply ends within its fenced source",
+    f"```c\n{CODE}```\n```json\n{REST[:-20]}": "ends before its JSON does",
+    f"```c\n{CODE}```\n{{'grid': ['n']}}": "Expecting a name in double quotes",
+    f"```c\n{CODE}```\n```json\n{{'grid': ['n']}}\n```": "Expecting a name in double quotes",
+    f'```c\n{CODE}```\n{{"gird": ["n"]}}': "gird: no such field",
+    f"<think>\n```c\n{CODE}```": "ends within its thoughts",
+}
+
+
+@pytest.mark.parametrize("text", FENCED_BAD, ids=[f"{i}" for i in range(len(FENCED_BAD))])
+def test_a_bad_fence_is_told(text: str) -> None:
+    with pytest.raises(BadReply) as caught:
+        parse_reply(text, TemplateReply, CallsReply)
+    assert FENCED_BAD[text] in str(caught.value)
+
+
+def test_the_sources_of_calls_may_be_fenced_in_their_order() -> None:
+    call = '{"tool": "compile", "template": {"grid": ["n"]}}'
+    text = f'```c\nint a;\n```\n```c\nint b;\n```\n{{"calls": [{call}, {{"tool": "history"}}, {call}]}}'
+    templates = [c.template for c in parse_reply(text, TemplateReply, CallsReply).calls]  # type: ignore[union-attr]
+    assert [t and t.source for t in templates] == ["int a;\n", None, "int b;\n"]
+    with pytest.raises(BadReply, match="2 objects leave source out, and 1 fenced blocks"):
+        parse_reply(text.replace("```c\nint b;\n```\n", ""), TemplateReply, CallsReply)
+
+
+def test_the_reference_of_a_job_file_may_be_fenced() -> None:
+    sizes = '{"workloads": [{"n": 4}], "small": [{"n": 2}, {"n": 3}]}'
+    reference = "def reference(inputs, dims):\n    return {}\n"
+    assert parse_reply(f"```python\n{reference}```\n{sizes}", FillReply).reference == reference

@@ -26,7 +26,7 @@ from db.views.snapshot import elapsed_s
 from testbed.api_service import service_settings, serving
 from testbed.job_in_memory import Rows
 from testbed.replay import replay
-from tests.agents.replies import as_text, template
+from tests.agents.replies import as_markdown, as_text, template
 from tests.worker.setup_fakes import FakeSetup
 from tests.worker.test_execute import SilentNotifier, handle_all, submit
 from warpsmith.domain.jobs.job import RULES, AgentPolicy, Budget, Job
@@ -231,7 +231,9 @@ def test_a_question_is_answered_through_a_client(worker: Context, tmp_path: Path
         assert (question.job, question.role) == (job, "templater")
         with pytest.raises(InvalidInput, match=r"answer: .*fill exactly one of rules, source and draft"):
             client.reply(question.id, {"rules": []})
-        taken = client.reply(question.id, template(), "a program")
+        with pytest.raises(InvalidInput, match="answer: the reply ends within its fenced source"):
+            client.reply(question.id, "```opencl\nint x;\n")
+        taken = client.reply(question.id, as_markdown(template()), "a program")
         assert (taken.id, taken.job) == (question.id, job)
         assert list(client.agent_requests(job)) == []
         # The API has sent its message already, for whoever listens.

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, StrictInt
 
 from warpsmith.domain.arguments.argument import Argument
-from warpsmith.domain.base import Frozen, Identifier
+from warpsmith.domain.base import Fenced, Frozen, Identifier
 from warpsmith.domain.jobs.job import Workload
 
 MOST_WORKLOADS = 8
@@ -30,7 +30,7 @@ class FillReply(Frozen):
     """Sizes of every dimension, as programs have them."""
     small: tuple[Sizes, Sizes]
     """Two further sets of small sizes, unequal in every dimension that may vary, for the check."""
-    reference: str = Field(default="", max_length=20_000)
+    reference: Annotated[str, Fenced()] = Field(default="", max_length=20_000)
     """`def reference(inputs, dims)` in NumPy; empty: the kernel itself is the reference."""
     notes: tuple[Annotated[str, Field(max_length=500)], ...] = Field(default=(), max_length=16)
     """What is uncertain, a sentence each."""

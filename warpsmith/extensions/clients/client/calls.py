@@ -169,14 +169,17 @@ class ClientMethods:
         return Request(AgentRequestPage.model_validate_json, "GET", "/v1/agent-requests", params=params)
 
     @Call
-    def reply(self, request_id: str, answer: Mapping[str, Any], by: str = "") -> Request[AgentReplyTaken]:
+    def reply(
+        self, request_id: str, answer: Mapping[str, Any] | str, by: str = ""
+    ) -> Request[AgentReplyTaken]:
         """Answer a question. A refused answer raises `InvalidInput` with the reason; the question stays open.
 
         Args:
-            answer: data that fits the schema in the question's `wanted`.
+            answer: data that fits the schema in the question's `wanted`, or a text with it: JSON alone, or
+                Markdown with the source in a fenced block and the other fields in a JSON object.
             by: name of the answerer, for the record.
         """
-        body = AgentReply(answer=dict(answer), by=by).model_dump_json()
+        body = AgentReply(answer=answer if isinstance(answer, str) else dict(answer), by=by).model_dump_json()
         path = f"/v1/agent-requests/{quote(request_id, safe='')}/reply"
         return Request(AgentReplyTaken.model_validate_json, "POST", path, body)
 

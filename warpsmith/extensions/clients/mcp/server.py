@@ -141,7 +141,10 @@ class Tools:
         self,
         ctx: Context[Any, Any],
         question: Annotated[str, Field(max_length=64, description="Id of the question.")],
-        answer: Annotated[dict[str, Any], Field(description="Data that fits the question's `wanted`.")],
+        answer: Annotated[
+            dict[str, Any] | str,
+            Field(description="Data that fits the question's `wanted`, or a text that holds it."),
+        ],
         by: Annotated[str, Field(max_length=120, description="Who answers, for the record.")] = "an agent",
     ) -> AgentReplyTaken:
         """Answer a question. An answer that cannot be used is refused with the reason, and the question stays
