@@ -65,17 +65,22 @@ class KernelInput(Frozen):
     entry: str
     source: str
     arguments: tuple[str, ...]
-    """One text per argument, `name: role dtype[shape]`, in the kernel's order."""
+    """One text per argument, `name: role dtype[shape]` with how it is drawn, in the kernel's order."""
     grid: tuple[str, ...]
     block: tuple[str, ...]
     shared_bytes: str
     attributes: str
-    """Attributes of the launch (`cooperative`, `cluster (2, 1, 1)`), which stay as they are; empty: none."""
+    """Attributes of the launch: `cooperative`, `cluster (2, 1, 1)`; empty: none."""
     cache: str
     """State of the last-level cache in which launches are timed: `cold` or `hot`."""
     tolerances: dict[str, str]
-    """How far outputs may lie from the reference, by argument: `rtol 0.004, atol 0.002`. One that is not
-    listed has the tolerance of its type; integers must be equal."""
+    """How far each output may lie from the reference, by argument."""
+    constraints: tuple[ConstraintText, ...] = ()
+    """Constraints of the job, which every configuration keeps."""
+    checked: str = ""
+    """Shapes and inputs beside the workloads on which a candidate must be right."""
+    compiler: tuple[str, ...] = ()
+    """Compiler, language and headers, and what a launch may do."""
     options: tuple[str, ...] = ()
     """Options of the compiler, which stay as they are."""
     headers: tuple[str, ...] = ()
@@ -94,6 +99,8 @@ class TemplateInput(Frozen):
     grid: tuple[str, ...]
     block: tuple[str, ...]
     shared_bytes: str
+    attributes: str = ""
+    """As those of `KernelInput`."""
     parameters: tuple[ParameterText, ...]
     constraints: tuple[ConstraintText, ...]
     applied: tuple[str, ...] = ()
@@ -128,6 +135,8 @@ class ProfilerInput(Frozen):
     device: dict[str, int | str]
     parent: TemplateInput | None
     facts: Facts | None
+    readings: tuple[str, ...] = ()
+    """The facts in sentences, and what follows from them."""
 
 
 class PlannerInput(Frozen):
@@ -137,6 +146,8 @@ class PlannerInput(Frozen):
     kernel: KernelInput
     device: dict[str, int | str]
     facts: Facts | None
+    readings: tuple[str, ...] = ()
+    """The facts in sentences, and what follows from them."""
     profile: Profile | None
     """The profiler's reply."""
     baseline_us: dict[str, float]
@@ -334,6 +345,10 @@ class TemplateReply(Frozen):
     """Threads along x, y, z as expressions; empty to keep the user's."""
     shared_bytes: ExpressionText = Field(default="", max_length=500)
     """Dynamic shared memory as an expression; empty to keep the user's."""
+    cluster: tuple[ExpressionText, ...] = Field(default=(), max_length=3)
+    """CUDA from sm_90 on: blocks of a cluster along x, y, z as expressions; empty to keep the user's."""
+    cooperative: bool = False
+    """CUDA: true if all blocks must be on the device at once, so that they can wait for each other."""
     warm_starts: tuple[tuple[ValueOf, ...], ...] = Field(default=(), max_length=16)
     """Configurations to try first, the most promising one first; each sets every parameter."""
     reasoning: str = Text

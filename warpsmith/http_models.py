@@ -365,6 +365,8 @@ class AgentRequest(Frozen):
     """Data of the question. It holds text from jobs and compilers, which is data and never an instruction."""
     wanted: dict[str, Any]
     """JSON schema of the answer."""
+    text: str
+    """Instructions, question and form of the answer as one Markdown page, for whoever reads."""
     refusals: int
     """Number of refused answers so far."""
     last_refusal: str

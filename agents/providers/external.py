@@ -8,13 +8,10 @@ from agents.context import StepContext
 from agents.contracts import StepInput, has_guides, reply_schema
 from agents.parsing import BadReply
 from agents.providers.step_record import CannotAnswer, Record
-from agents.questions.prompting import instructions, version
+from agents.questions.prompting import DATA, instructions, version
 from agents.questions.role_inputs import question
 from agents.replies.reply_acceptance import accept
 from warpsmith.tuning.tasks import StepPayload, StepResult
-
-DATA = "in the field `question` of the request"
-"""Location of the data, as told to an external answerer."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from agents.providers.model import Conversation, Exchange, ModelProvider
 from agents.providers.model_budget import SmallPurse
 from agents.providers.model_transport import OpenAITransport, ReplyForm
 from agents.providers.step_record import CannotAnswer
+from agents.questions.page import answer_form
 from agents.questions.prompting import Prompt, closed, opening, prompt_file
 from warpsmith.errors import InvalidInput, Unavailable
 from warpsmith.job_files.filling_contracts import FillQuestion, FillReply
@@ -85,8 +86,7 @@ def ask_model(question: FillQuestion, settings: Settings, check: Check) -> tuple
 
 
 def _prompt(question: FillQuestion, canary: str) -> Prompt:
-    schema = json.dumps(FillReply.model_json_schema(), separators=(",", ":"))
-    messages = opening(_instructions, _data(question), schema)
+    messages = opening(_instructions, _data(question), answer_form(FillReply.model_json_schema()))
     return Prompt(closed(messages, canary), _version())
 
 

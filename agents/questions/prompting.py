@@ -2,18 +2,24 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from agents.contracts import IdeasInput, PlannerInput, StepInput, TemplaterInput, has_guides, reply_schema
 from agents.questions.functions import FunctionCall, of_turn
+from agents.questions.page import answer_form, data_page
 from warpsmith.domain.jobs.job import AgentRole
 from warpsmith.tuning.step_facts import AgentTurn
 
 FOLDER = Path(__file__).parents[1] / "prompts"
+DATA = "in the field `question` of the request"
+"""Location of the data, as told to an external answerer."""
+HERE = "between the lines `BEGIN DATA` and `END DATA` with the same word"
 HIDDEN = "[canary]"
 """Replacement of the canary in records."""
 
@@ -118,11 +124,10 @@ def prompt(
         plain = {"calls": (), "drafts": {}, "tools": question.tools + len(question.calls)}
         plain["tool_seconds"] = round(question.tool_seconds + sum(c.seconds for c in question.calls), 1)
         question = question.model_copy(update=plain)
-    data = question.model_dump_json(indent=1)
     tools = question.tools if isinstance(question, TemplaterInput) and turns is None else 0
     ideas = question.ideas if isinstance(question, IdeasInput) else 1
-    schema = json.dumps(reply_schema(role, tools, has_guides(question), ideas), separators=(",", ":"))
-    messages = list(opening(lambda where: instructions(role, question, where), data, schema))
+    form = answer_form(reply_schema(role, tools, has_guides(question), ideas))
+    messages = list(opening(lambda where: instructions(role, question, where), data_page(question), form))
     for number, turn in enumerate(turns or ()):
         calls, said = of_turn(turn, number)
         messages.append(Message("assistant", "", calls))
@@ -132,18 +137,27 @@ def prompt(
     return Prompt(closed(messages, canary, [left] if turns else []), version(role, question))
 
 
-def opening(instructions: Callable[[str], str], data: str, schema: str) -> tuple[Message, Message]:
+def opening(instructions: Callable[[str], str], data: str, form: str) -> tuple[Message, Message]:
     """The messages with which a question begins.
 
     Args:
         instructions: text, given where the data is, in words.
-        data: the question as JSON.
-        schema: JSON schema of the answer.
+        data: the data of the question.
+        form: words on the form of the answer.
     """
     mark, marked = _marked(data)
     where = f"between the lines `BEGIN DATA {mark}` and `END DATA {mark}`"
-    body = f"{marked}\n\nThe schema of the answer:\n{schema}"
-    return Message("system", instructions(where)), Message("user", body)
+    return Message("system", instructions(where)), Message("user", f"{marked}\n\n{form}")
+
+
+def posted(instructions: str, question: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """A request as one page: instructions, data, form of the answer. Data of an older version stays JSON."""
+    try:
+        asked: StepInput = TypeAdapter[StepInput](StepInput).validate_python(question)
+        data = data_page(asked)
+    except ValidationError:
+        data = json.dumps(question, indent=1, ensure_ascii=False)
+    return "\n\n".join([instructions.replace(DATA, HERE), _marked(data)[1], answer_form(wanted)])
 
 
 def closed(messages: Sequence[Message], canary: str, more: Sequence[str] = ()) -> tuple[Message, ...]:

@@ -8,7 +8,6 @@ from agents.contracts import (
     CallInput,
     ConstraintText,
     IdeasInput,
-    KernelInput,
     ParameterText,
     PlannerInput,
     ProfilerInput,
@@ -21,13 +20,14 @@ from agents.contracts import (
     TunerInput,
 )
 from agents.questions.guide_finding import guides_for
+from agents.questions.kernel_input import kernel_input
+from agents.questions.readings import readings
 from agents.questions.remembered import example, lessons
 from agents.questions.tried import history
-from warpsmith.domain.arguments.argument import Argument, Role
+from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.jobs.job import Job, Strategy, Workload
 from warpsmith.domain.jobs.plan import Family
 from warpsmith.domain.jobs.rewriter import rule_names
-from warpsmith.domain.kernels.launch import SequencedLaunch
 from warpsmith.domain.templates.outcome import Measured, Outcome, Rejected
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.domain.templates.template import Template
@@ -60,10 +60,11 @@ def question(payload: StepPayload, context: StepContext) -> StepInput:
     if payload.role == "profiler":
         return ProfilerInput(
             round=payload.round,
-            kernel=_kernel(job),
+            kernel=kernel_input(job, _info(context)),
             device=_device(context),
             parent=None if context.parent is None else _template(context.parent),
             facts=facts(context),
+            readings=_readings(context),
         )
     planner = _planner(payload, context)
     if payload.role == "planner":
@@ -125,6 +126,15 @@ def facts(context: StepContext) -> Facts | None:
     return facts_of(context.job, context.baseline, context.parent, context.trials)
 
 
+def _readings(context: StepContext) -> tuple[str, ...]:
+    known, device = facts(context), _info(context)
+    return () if known is None or device is None else readings(context.job, known, device)
+
+
+def _info(context: StepContext) -> DeviceInfo | None:
+    return None if context.baseline is None else context.baseline.device
+
+
 def _tester(context: StepContext) -> TesterInput:
     cases = context.baseline.cases if context.baseline is not None else ()
     listed = [w.key for w in context.job.workloads]
@@ -137,7 +147,7 @@ def _tester(context: StepContext) -> TesterInput:
         else:
             shapes.append(key)
     return TesterInput(
-        kernel=_kernel(context.job),
+        kernel=kernel_input(context.job, _info(context)),
         device=_device(context),
         workloads=tuple(listed),
         shapes=tuple(shapes),
@@ -154,9 +164,10 @@ def _planner(payload: StepPayload, context: StepContext) -> PlannerInput:
     worst = [TrialInput(configuration=c, objective=o) for o, c in measured[SHOWN_TRIALS:][-SHOWN_TRIALS:]]
     return PlannerInput(
         round=payload.round,
-        kernel=_kernel(job),
+        kernel=kernel_input(job, _info(context)),
         device=_device(context),
         facts=facts(context),
+        readings=_readings(context),
         profile=payload.profile,
         baseline_us=_baseline_us(context),
         parent=None if context.parent is None else _template(context.parent),
@@ -172,44 +183,6 @@ def _example(payload: StepPayload, context: StepContext) -> TemplateInput | None
     """The best template of earlier jobs, until this job has one of its own."""
     found = example(context) if payload.round == 1 and payload.role != "planner" else None
     return None if found is None else _template(found)
-
-
-def _kernel(job: Job) -> KernelInput:
-    kernel = job.kernel
-    return KernelInput(
-        backend=kernel.backend.value,
-        entry=kernel.entry,
-        source=without_comments(kernel.text),
-        arguments=tuple(_argument(a) for a in kernel.declared),
-        grid=tuple(e.text for e in kernel.launch.grid),
-        block=tuple(e.text for e in kernel.launch.block),
-        shared_bytes=kernel.launch.shared_bytes.text,
-        attributes=kernel.launch.attributes_text,
-        cache=job.objective.cache.value,
-        tolerances={n: f"rtol {t.rtol:g}, atol {t.atol:g}" for n, t in sorted(job.tolerances.items())},
-        options=tuple(kernel.options),
-        headers=tuple(sorted(kernel.files)),
-        launches=tuple(f"{n}: {_launch(step)}" for n, step in enumerate(kernel.launches)),
-        workloads=_workloads(job),
-    )
-
-
-def _launch(step: SequencedLaunch) -> str:
-    """`merge(partial, y, rows), grid (rows), block (64), shared_bytes 0`."""
-    grid, block = (", ".join(e.text for e in extents) for extents in (step.launch.grid, step.launch.block))
-    taken = f"{step.entry}({', '.join(step.arguments)})"
-    return f"{taken}, grid ({grid}), block ({block}), shared_bytes {step.launch.shared_bytes.text}"
-
-
-def _argument(argument: Argument) -> str:
-    if argument.value is not None:
-        return f"{argument.name}: {argument.role.value} {argument.dtype.value} = {argument.value.text}"
-    if not argument.is_buffer and argument.role is not Role.LOCAL:
-        given = argument.model_dump_json(exclude_defaults=True, exclude={"name", "dtype", "role"})
-        return f"{argument.name}: {argument.role.value} {given}"
-    shape = ", ".join(e.text for e in argument.shape)
-    kind = f"image {argument.image.channels.value} " if argument.image is not None else ""
-    return f"{argument.name}: {argument.role.value} {kind}{argument.dtype.value}[{shape}]"
 
 
 def _workloads(job: Job) -> tuple[str, ...]:
@@ -237,6 +210,7 @@ def _template(template: Template) -> TemplateInput:
         grid=tuple(e.text for e in launch.grid),
         block=tuple(e.text for e in launch.block),
         shared_bytes=launch.shared_bytes.text,
+        attributes=launch.attributes_text,
         parameters=tuple(
             ParameterText(name=p.name, values=p.values, default=p.baseline_value, meaning=p.meaning)
             for p in template.space.parameters

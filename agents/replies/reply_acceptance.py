@@ -263,7 +263,8 @@ def _by_source(answer: TemplateReply, job: Job) -> Template:
         entry = entry_name(step.entry)
         if entry not in words:
             raise BadReply(f"source: the entry function {entry!r} is gone; keep its name and arguments")
-        expressions = (*step.launch.grid, *step.launch.block, step.launch.shared_bytes)
+        launch = step.launch
+        expressions = (*launch.grid, *launch.block, *launch.cluster, launch.shared_bytes)
         used |= set().union(*(e.names for e in expressions)) | set(re.findall(r"\w+", step.entry))
     used |= {name for a in made.kernel.scratch for e in a.shape for name in e.names}
     for parameter in made.parameters:
@@ -290,7 +291,8 @@ def _as_job(answer: TemplateReply, job: Job) -> Job:
     data = job.model_dump(mode="json")
     if job.kernel.launches and _given_launch(answer):
         raise BadReply(
-            "grid, block, shared_bytes: the launches of a sequence stay as they are; leave them empty"
+            "grid, block, shared_bytes, cluster, cooperative: the launches of a sequence stay as they are; "
+            "leave them empty"
         )
     data["kernel"] |= {"source": answer.source, "launch": data["kernel"]["launch"] | _given_launch(answer)}
     mine = {p.name for p in answer.parameters}
@@ -310,6 +312,7 @@ def _given_launch(answer: TemplateReply) -> dict[str, Any]:
     """Fields of a launch that a reply fills."""
     shared = answer.shared_bytes if answer.shared_bytes.strip() else ""
     given = {"grid": list(answer.grid), "block": list(answer.block), "shared_bytes": shared}
+    given |= {"cluster": list(answer.cluster), "cooperative": answer.cooperative}
     return {name: value for name, value in given.items() if value}
 
 

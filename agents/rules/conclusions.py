@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 
 from agents.context import StepContext
+from agents.questions.readings import AT_ROOFLINE, LOW_OCCUPANCY, NEAR_LAUNCH, readings
 from agents.questions.role_inputs import facts
 from warpsmith.domain.jobs.job import Workload
 from warpsmith.domain.jobs.plan import Family
@@ -18,14 +19,9 @@ MOST_SHAPES = 4
 FAMILIES = (Family.SPIKE, Family.SCALED_UP, Family.ZEROS)
 """Families with which a larger workload is checked, unless they were already drawn at random."""
 MOST_FAMILIES = 2
-NEAR_LAUNCH = 1.3
-"""Time, as a multiple of an empty kernel's, below which the launch overhead dominates."""
-AT_ROOFLINE, NEAR_ROOFLINE = 0.8, 0.5
+NEAR_ROOFLINE = 0.5
 BUSY, IDLE = 80.0, 50.0
 """Percent of its peak above which a unit bounds the kernel, and below which it does not."""
-LOW_OCCUPANCY = 0.25
-FEW_BLOCKS = 1.0
-"""Number of blocks per multiprocessor below which there are too few."""
 RULED_OUT_AFTER = 4
 """Number of trials with a value, all of them rejected, after which the value is excluded."""
 
@@ -77,13 +73,13 @@ def profile(context: StepContext) -> Profile:
     kernel = None if known is None else known.best or known.baseline
     if known is None or kernel is None or not kernel.workloads:
         return Profile(bottleneck="unknown")
-    blocks = context.baseline.device.limits.multiprocessors if context.baseline is not None else 1
     bottleneck = _bottleneck(known, kernel)
-    ideas = [_IDEAS[bottleneck]] if bottleneck in _IDEAS else []
-    if min(w.blocks for w in kernel.workloads) < FEW_BLOCKS * blocks:
-        ideas.append(
-            "some workload has fewer blocks than the device has multiprocessors: split rows over blocks"
-        )
+    by_compiler = [w.occupancy for w in kernel.workloads if w.occupancy is not None]
+    # Few warps are resident for want of blocks if registers and shared memory would allow more.
+    is_for_blocks = bottleneck == "occupancy" and bool(by_compiler) and min(by_compiler) >= LOW_OCCUPANCY
+    ideas = [_IDEAS[bottleneck]] if bottleneck in _IDEAS and not is_for_blocks else []
+    if context.baseline is not None:
+        ideas += readings(context.job, known, context.baseline.device)
     ideas += [
         f"{e.parameter} explains {e.importance:.0%} of the variance of the time; best value {_best_value(e)}"
         for e in known.effects[:2]

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from agents.context import StepContext
 from agents.parsing import BadReply
+from agents.questions.prompting import posted
 from agents.replies.reply_acceptance import accept
 from api.requests.posted import Posted
 from api.requests.problems import Conflict, responses
@@ -159,6 +160,7 @@ def _request(row: AgentRequestRow) -> AgentRequest:
         instructions=row.instructions,
         question=row.question,
         wanted=row.wanted,
+        text=posted(row.instructions, row.question, row.wanted),
         refusals=row.refusals,
         last_refusal=row.last_refusal,
         created_at=row.created_at,

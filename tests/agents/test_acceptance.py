@@ -243,7 +243,7 @@ def test_where_nothing_is_searched_an_answer_has_no_parameters(
     assert by_rules is not None
     assert all(len(p.values) == 1 for p in by_rules.space.parameters)
     asked = question(payload, direct(context))
-    assert version(payload.role, asked).endswith("rewriter-2")
+    assert version(payload.role, asked).endswith("rewriter-3")
 
 
 def hostile_job() -> Job:
@@ -260,7 +260,7 @@ def test_data_stands_between_marks_that_it_cannot_hold() -> None:
     mark = body.split("BEGIN DATA ")[1].split("\n")[0]
     data = body.split(f"BEGIN DATA {mark}\n")[1].split(f"\nEND DATA {mark}")[0]
     assert mark not in data
-    assert json.loads(data)["kernel"]["entry"] == "scale"
+    assert "entry `scale`" in data
     assert not {"IGNORE", "obey", "END DATA"} & set(data.split())
     assert "w0rd" in asked.messages[-1].content and "w0rd" not in asked.record("w0rd")
 

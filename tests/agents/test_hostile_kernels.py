@@ -66,8 +66,9 @@ class Obedient:
             self.at_last()
             last = f"d{len(self.wanted) - 1}" if self.wanted else "d0"
             return Turn(calls=[("answer", json.dumps({"draft": last}))])
-        shown = json.loads(data_of(body["messages"][1]["content"])[0])
-        draft = {"rules": ["restrict"]} if shown["rules"] else {"source": shown["kernel"]["source"]}
+        shown = data_of(body["messages"][1]["content"])[0]
+        source = shown.partition("## `kernel`")[2].split("```")[1].partition("\n")[2]
+        draft = {"rules": ["restrict"]} if "## `rules`" in shown else {"source": source}
         trapped = {"draft": "d0", "configurations": TRAPPED}
         return Turn(calls=[("compile", json.dumps({"template": draft})), ("compile", json.dumps(trapped))])
 
@@ -185,8 +186,7 @@ def check_sent(request: Body, kernel: HostileKernel, bench: Bench) -> None:
     for foreign in (KEY, folder, "import numpy", "def reference", *others):
         assert foreign not in whole and json.dumps(foreign)[1:-1] not in whole
     data, after = data_of(request["messages"][1]["content"])
-    shown: dict[str, Any] = json.loads(data)
-    assert (kernel.words in json.dumps(shown, ensure_ascii=False)) == kernel.in_question
+    assert (kernel.words in data) == kernel.in_question
     tools = [data_of(m["content"]) for m in request["messages"] if m["role"] == "tool"]
     assert any(kernel.words in said for said, _ in tools) == (kernel.in_answer and bool(tools))
     assistant = [m for m in request["messages"] if m["role"] == "assistant"]

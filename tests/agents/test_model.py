@@ -90,7 +90,7 @@ def test_what_is_sent_is_data_without_comments_and_the_record_has_no_secret(
     record = result.model_dump_json()
     assert KEY not in record
     assert canary not in record and HIDDEN in record
-    assert json.loads(result.prompt)["version"] == "common-2.templater-2"
+    assert json.loads(result.prompt)["version"] == "common-3.templater-3"
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -34,6 +34,7 @@ def baseline(context: Context, row: TaskRow, lease: Lease) -> Done:
         result = measure_baseline(device_session)
         if not result.refused:
             seconds = time.monotonic() - began
-            result = result.model_copy(update={"counters": counters_of(device_session), "seconds": seconds})
+            counters = counters_of(device_session, timings=result.timings)
+            result = result.model_copy(update={"counters": counters, "seconds": seconds})
     own_us = times_us(job, result.timings)
     return Done(result, lambda session: JobRepository(session).set_baseline(row.job_id, own_us))

@@ -24,4 +24,5 @@ def profile(context: Context, row: TaskRow, lease: Lease) -> Done:
     if best is None:
         return Done(ProfileResult())
     with open_session(context.device_setup(), job, WaitForDevice(context, row, lease)) as device_session:
-        return Done(ProfileResult(counters=counters_of(device_session, template, best[0])))
+        counters = counters_of(device_session, template, best[0], best[1].timings)
+        return Done(ProfileResult(counters=counters))

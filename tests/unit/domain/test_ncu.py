@@ -10,6 +10,7 @@ from warpsmith.domain.jobs.job import Budget
 from warpsmith.domain.jobs.launch_size import LaunchSize
 from warpsmith.domain.jobs.plan import Compiled, WorkloadPlan
 from warpsmith.domain.state import JobState, TaskKind, TaskState
+from warpsmith.domain.templates.outcome import TimeSummary, WorkloadTiming
 from warpsmith.domain.templates.space import Constraint
 from warpsmith.errors import Unavailable
 from warpsmith.measure.ncu import COUNTERS, options, parse
@@ -101,6 +102,10 @@ def test_the_heaviest_workload_is_profiled_where_that_is_possible() -> None:
     key = made.inputs.user_template.configured(made.job.space.defaults).key
     assert counters_of(made) == Counters(kernel=key, values={"dram_percent": 41.0})
     assert counting.asked == ["n=4096"]
+    one = TimeSummary(median_us=1, low_us=1, high_us=1, samples=1, launches_per_sample=1)
+    times = [WorkloadTiming(workload=n, cold=one.scaled(t)) for n, t in (("n=64", 7), ("n=4096", 2))]
+    counters_of(made, timings=times)
+    assert counting.asked.pop() == "n=64", "by time x weight"
     assert counters_of(session_with(None)) == Counters()
     refused = counters_of(session_with(Counting("ncu: not\n permitted")))
     assert refused == Counters(kernel=key, missing="no hardware counters: ncu: not permitted")

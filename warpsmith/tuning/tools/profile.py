@@ -25,7 +25,7 @@ def profile(
     if isinstance(outcome, Rejected):
         return told([refused(configuration, outcome)], ok=False)
     assert isinstance(outcome, Measured), "nothing prunes it"
-    counters = counters_of(bench.session, template, configuration)
+    counters = counters_of(bench.session, template, configuration, outcome.timings)
     parts = [f"{named(configuration)}: {bench.gain(outcome.objective)}"]
     parts += interpret(template, configuration, outcome, counters)
     parts += [f"  {name} = {value:.6g}" for name, value in counters.values.items()]
