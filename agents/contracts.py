@@ -164,7 +164,7 @@ class PlannerInput(Frozen):
     @model_serializer(mode="wrap")
     def _without_nothing(self, others: SerializerFunctionWrapHandler) -> dict[str, Any]:
         shown: dict[str, Any] = others(self)
-        left_out = [name for name in ("earlier", "example", "guides") if not shown.get(name)]
+        left_out = [name for name in ("earlier", "example", "guides", "cards") if not shown.get(name)]
         return {name: value for name, value in shown.items() if name not in left_out}
 
 
@@ -194,6 +194,8 @@ class TemplaterInput(PlannerInput):
     """Input of the templater: that of the planner, and the plan."""
 
     plan: str
+    cards: tuple[str, ...] = ()
+    """Facts of the device's architecture that concern this kernel. Left out if there are none."""
     rules: tuple[str, ...]
     """Rewrite rules that the reply may name instead of source."""
     parameters_wanted: bool

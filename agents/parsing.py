@@ -145,7 +145,7 @@ class _ReplyText:
     """
 
     def __init__(self, text: str, fences: bool) -> None:
-        self._text = text
+        self._text, self._fences = text, fences
         self._begin = 0
         """End of the last thought."""
         self._weak = -1
@@ -171,7 +171,7 @@ class _ReplyText:
             elif event["open"]:
                 thinking = True
             elif event["fence"]:
-                at = self._fenced(event) if fences and not thinking else at
+                at = at if thinking else self._fenced(event)
             elif event["weak"] is not None and not thinking:
                 self._weak = at - 1 if self._weak < 0 else self._weak
                 self._doubtful |= event["line"] is not None
@@ -196,6 +196,8 @@ class _ReplyText:
 
     def _fenced(self, opening: re.Match[str]) -> int:
         """Reads the fenced block that begins here, if one does; where to go on."""
+        if not self._fences:
+            return opening.end()
         if self._around and opening["fence"].startswith(self._around) and not opening["info"].strip():
             self._around = ""
             return opening.end()

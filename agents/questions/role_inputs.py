@@ -19,6 +19,7 @@ from agents.contracts import (
     TrialInput,
     TunerInput,
 )
+from agents.questions.cards import cards_for
 from agents.questions.guide_finding import guides_for
 from agents.questions.kernel_input import kernel_input
 from agents.questions.readings import readings
@@ -87,6 +88,7 @@ def _templater(payload: StepPayload, context: StepContext, planner: PlannerInput
     return TemplaterInput(
         **dict(planner),
         plan=payload.plan,
+        cards=cards_for(context),
         rules=permitted_rules(context.job),
         parameters_wanted=context.job.strategy is not Strategy.DIRECT,
         tools=payload.tools,

@@ -311,8 +311,13 @@ def _as_job(answer: TemplateReply, job: Job) -> Job:
 def _given_launch(answer: TemplateReply) -> dict[str, Any]:
     """Fields of a launch that a reply fills."""
     shared = answer.shared_bytes if answer.shared_bytes.strip() else ""
-    given = {"grid": list(answer.grid), "block": list(answer.block), "shared_bytes": shared}
-    given |= {"cluster": list(answer.cluster), "cooperative": answer.cooperative}
+    given: dict[str, Any] = {
+        "grid": list(answer.grid),
+        "block": list(answer.block),
+        "shared_bytes": shared,
+        "cluster": list(answer.cluster),
+        "cooperative": answer.cooperative,
+    }
     return {name: value for name, value in given.items() if value}
 
 

@@ -74,10 +74,7 @@ def profile(context: StepContext) -> Profile:
     if known is None or kernel is None or not kernel.workloads:
         return Profile(bottleneck="unknown")
     bottleneck = _bottleneck(known, kernel)
-    by_compiler = [w.occupancy for w in kernel.workloads if w.occupancy is not None]
-    # Few warps are resident for want of blocks if registers and shared memory would allow more.
-    is_for_blocks = bottleneck == "occupancy" and bool(by_compiler) and min(by_compiler) >= LOW_OCCUPANCY
-    ideas = [_IDEAS[bottleneck]] if bottleneck in _IDEAS and not is_for_blocks else []
+    ideas = _cure(bottleneck, kernel)
     if context.baseline is not None:
         ideas += readings(context.job, known, context.baseline.device)
     ideas += [
@@ -90,6 +87,14 @@ def profile(context: StepContext) -> Profile:
         for i in known.interactions[:1]
     ]
     return Profile(bottleneck=bottleneck, hypotheses=tuple(ideas))
+
+
+def _cure(bottleneck: Bottleneck, kernel: KernelFacts) -> list[str]:
+    """The usual change for a bottleneck; none if few warps are resident for want of blocks alone, since
+    registers and shared memory would allow more."""
+    allowed = [w.occupancy for w in kernel.workloads if w.occupancy is not None]
+    is_for_blocks = bottleneck == "occupancy" and bool(allowed) and min(allowed) >= LOW_OCCUPANCY
+    return [_IDEAS[bottleneck]] if bottleneck in _IDEAS and not is_for_blocks else []
 
 
 def plan_in_words(profile: Profile | None) -> str:

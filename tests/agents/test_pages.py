@@ -10,17 +10,19 @@ from agents.context import StepContext
 from agents.contracts import TemplateReply
 from agents.parsing import BadReply
 from agents.providers.external import ask
+from agents.questions.cards import cards, cards_for
 from agents.questions.page import data_page, fenced
 from agents.questions.prompting import posted
 from agents.questions.readings import readings
 from agents.questions.role_inputs import question
 from agents.replies.reply_acceptance import accept, accept_template
 from tests.agents.replies import as_markdown, as_text
-from warpsmith.backends.base import Compiled, CompileRequest
+from warpsmith.backends.base import CompileRequest
 from warpsmith.backends.cuda.compile import compile_cuda
 from warpsmith.domain.device import Backend, Ceilings
 from warpsmith.domain.jobs.job import AgentRole, Job
 from warpsmith.domain.jobs.launch_size import launch_size
+from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.templates.outcome import CompileFacts, TimeSummary, WorkloadTiming
 from warpsmith.job_files.jobfile import load_job
 from warpsmith.testing.jobs import DEVICE, scale_job
@@ -166,3 +168,26 @@ def test_a_reply_asks_for_clusters_and_for_all_blocks_at_once() -> None:
             StepPayload(role="templater", round=1),
             asked_about(scale_job(), *(5.0 for _ in job.workloads)),
         )
+
+
+def test_cards_are_short_and_name_their_architecture_s_facts() -> None:
+    found = cards("sm_90")
+    assert len(found) == 10 and cards("sm_70") == ()
+    assert all(len(card.text) < 600 and card.text.startswith("**") for card in found)
+
+
+CARDS = {
+    "softmax": ["Launch floor", "When a cluster pays", "Exponentials"],
+    "fused_add_rmsnorm": ["Launch floor", "When a cluster pays", "Warp reductions"],
+    "stencil": ["Accesses of 16 bytes", "Bytes in flight"],
+}
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_a_question_carries_the_cards_that_fit(name: str) -> None:
+    job = load_job(EXAMPLES / name / "cuda.yaml")
+    context = asked_about(job, *(200.0 for _ in job.workloads))
+    found = [card.split("**")[1].rstrip(".") for card in cards_for(context)]
+    assert found == CARDS[name]
+    assert f"## `cards`\n\n- **{found[0]}" in page_of(context)
+    assert cards_for(asked_about(scale_job(), *(5.0 for _ in scale_job().workloads))) == (), "OpenCL"

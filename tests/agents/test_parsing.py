@@ -265,7 +265,7 @@ FENCED = {
 
 @pytest.mark.parametrize("name", FENCED)
 def test_a_source_may_stand_in_a_fence(name: str) -> None:
-    answer = parse_reply(FENCED[name], TemplateReply, CallsReply)
+    answer: object = parse_reply(FENCED[name], TemplateReply, CallsReply)
     assert isinstance(answer, TemplateReply)
     assert (answer.source, answer.grid) == (CODE, ("n",))
 
@@ -284,7 +284,7 @@ def test_a_fenced_source_stays_as_it_is(line: str) -> None:
 
 
 def test_a_block_alone_is_a_source_and_the_text_in_json_wins() -> None:
-    assert parse_reply(f"Sets {{a, b}}:\n```c\n{CODE}```", TemplateReply, CallsReply).source == CODE
+    assert parse_reply(f"Sets {{a, b}}:\n```c\n{CODE}```", TemplateReply).source == CODE
     assert parse_reply('```c\nint x;\n```\n{"source": "int y;"}', TemplateReply).source == "int y;"
     assert parse_reply('as in\n```c\nint x;\n```\n{"draft": "d1"}', TemplateReply).source == ""
 
@@ -316,7 +316,9 @@ def test_a_bad_fence_is_told(text: str) -> None:
 def test_the_sources_of_calls_may_be_fenced_in_their_order() -> None:
     call = '{"tool": "compile", "template": {"grid": ["n"]}}'
     text = f'```c\nint a;\n```\n```c\nint b;\n```\n{{"calls": [{call}, {{"tool": "history"}}, {call}]}}'
-    templates = [c.template for c in parse_reply(text, TemplateReply, CallsReply).calls]  # type: ignore[union-attr]
+    answer: object = parse_reply(text, TemplateReply, CallsReply)
+    assert isinstance(answer, CallsReply)
+    templates = [c.template for c in answer.calls]
     assert [t and t.source for t in templates] == ["int a;\n", None, "int b;\n"]
     with pytest.raises(BadReply, match="2 objects leave source out, and 1 fenced blocks"):
         parse_reply(text.replace("```c\nint b;\n```\n", ""), TemplateReply, CallsReply)
