@@ -127,8 +127,7 @@ class Series:
         key = self._key(name, request)
         question, reply = self._state / "questions" / key, self._state / "replies" / key
         if not question.exists():
-            shown = {k: request[k] for k in ("instructions", "question", "wanted")}
-            question.write_text(json.dumps(shown, indent=1, ensure_ascii=False) + "\n")
+            question.write_text(request["text"])
         if not reply.exists():
             return False
         complaint = self._state / "refused" / key
@@ -146,7 +145,7 @@ class Series:
         if request["id"] not in self._keys:
             stem = f"{name}.{request['role']}{request['round']}"
             place = sum(key.startswith(f"{stem}.") for key in self._keys.values())
-            self._keys[request["id"]] = f"{stem}.{place}.json"
+            self._keys[request["id"]] = f"{stem}.{place}.md"
             (self._state / "requests.json").write_text(json.dumps(self._keys, indent=1) + "\n")
         return self._keys[request["id"]]
 
