@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import example, given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
 from db.engine import Database, make_engine, normal_url
+from testbed.repetitions import examples
 from warpsmith.settings import Settings
 
 NAMES = (
@@ -53,7 +53,7 @@ def test_the_database_is_in_its_folder_and_nothing_lies_beside_it(tmp_path: Path
 @given(st.lists(st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1), min_size=1))
 @example(["%", "?", "#"])
 @example(["%2F%00"])
-@hypothesis_settings(max_examples=100, deadline=None)
+@examples(100)
 def test_every_path_comes_back_from_its_address(names: list[str]) -> None:
     data_dir = Path("/", *names)
     address = normal_url(Settings(_env_file=None, data_dir=data_dir).sqlalchemy_url)
