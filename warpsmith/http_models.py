@@ -21,6 +21,7 @@ from warpsmith.domain.templates.outcome import (
 )
 from warpsmith.domain.templates.space import Configuration, Space
 from warpsmith.domain.templates.template import AppliedRule, RuleFault
+from warpsmith.system.printable import one_line
 from warpsmith.tuning.analysis.search_facts import Facts
 from warpsmith.tuning.lessons.lesson import Lesson
 
@@ -74,6 +75,14 @@ class JobStatus(Frozen):
     tokens_used: int = 0
     usd_used: float = 0.0
     labels: dict[str, str] = {}
+
+    def __str__(self) -> str:
+        best = "" if self.best_speedup is None else f", best {self.best_speedup:.2f}x"
+        left = f", {self.seconds_left:.0f} s left" if self.seconds_left else ""
+        return one_line(
+            f"{self.id} {self.name}: {self.state.value}, round {self.round}/{self.rounds}, "
+            f"{self.trials_done}/{self.trials_budget} trials ({self.trials_rejected} rejected){best}{left}"
+        )
 
 
 class JobPage(Frozen):

@@ -32,11 +32,36 @@ def test_a_function_is_given_every_status() -> None:
     assert seen == [STATUS, STATUS]
 
 
-@pytest.mark.parametrize("progress", [False, None, "auto"])
-def test_it_is_silent_where_nobody_looks(progress: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    with shown(progress) as show:
+def test_it_can_be_silent(capfd: pytest.CaptureFixture[str]) -> None:
+    with shown(False) as show:
         show(STATUS)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("progress", [None, "auto"])
+def test_elsewhere_it_is_a_line_now_and_then_and_the_last(
+    progress: Any, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = [100.0]
+    monkeypatch.setattr("warpsmith.extensions.clients.commands.status_views.time.monotonic", lambda: now_s[0])
+    with shown(progress) as show:
+        for tried in range(30):
+            more = {"trials_done": tried, "best_speedup": 2.06, "seconds_left": 31.4 - tried, "detail": ""}
+            show(STATUS.model_copy(update=more))
+            now_s[0] += 1
+        show(STATUS.model_copy(update={"state": JobState.DONE, "trials_done": 30, "detail": "\x1b[2J"}))
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines() == [
+        "searching: 0 tried, best 2.1x, 31 s left",
+        "searching: 10 tried, best 2.1x, 21 s left",
+        "searching: 20 tried, best 2.1x, 11 s left",
+        "done: 30 tried - \\u001b[2J",
+    ]
+
+
+def test_a_status_prints_as_a_line() -> None:
+    assert str(STATUS) == "job1 scale: searching, round 0/1, 0/8 trials (0 rejected)"
 
 
 def test_a_terminal_shows_trials(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

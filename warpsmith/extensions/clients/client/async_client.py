@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Self
 
-from warpsmith.domain.jobs.job import Job
 from warpsmith.extensions.clients.client.call import Answer, AsyncSender
 from warpsmith.extensions.clients.client.calls import ClientMethods, job_path, stream_path
 from warpsmith.extensions.clients.client.event_stream import Told, follow
@@ -13,6 +12,7 @@ from warpsmith.extensions.clients.client.patience import POLL_S, LongPolls, Seen
 from warpsmith.extensions.clients.client.request import Request
 from warpsmith.extensions.clients.client.threads import Threads
 from warpsmith.extensions.clients.client.transport import CONNECTIONS, Transport
+from warpsmith.extensions.clients.python.kernel_given import GivenJob
 from warpsmith.extensions.clients.python.result import Result
 from warpsmith.http_models import JobStatus
 
@@ -115,7 +115,7 @@ class AsyncClient(ClientMethods, AsyncSender):
 
     async def tune(
         self,
-        job: Job,
+        job: GivenJob,
         key: str | None = None,
         priority: int = 0,
         *,
@@ -125,6 +125,7 @@ class AsyncClient(ClientMethods, AsyncSender):
         """Submit a job, wait for its end, and fetch its result, also if it failed or gained nothing.
 
         Args:
+            job: a `Job`, a mapping in the job form, or the path of a job file.
             key: idempotency key; the same key goes on with the same job.
             priority: from -10 to 10; among the jobs of the tenant, the higher goes first.
             on_status: is called with every status.

@@ -11,6 +11,7 @@ from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.domain.state import JobState
 from warpsmith.extensions.clients.client.call import Call, Pages
 from warpsmith.extensions.clients.client.request import Request
+from warpsmith.extensions.clients.python.kernel_given import GivenJob, given_job
 from warpsmith.http_models import (
     AgentReply,
     AgentReplyTaken,
@@ -42,17 +43,18 @@ class ClientMethods:
     """
 
     @Call
-    def submit(self, job: Job, key: str | None = None, priority: int = 0) -> Request[JobStatus]:
+    def submit(self, job: GivenJob, key: str | None = None, priority: int = 0) -> Request[JobStatus]:
         """Submit a job.
 
         Args:
+            job: a `Job`, a mapping in the job form, or the path of a job file.
             key: idempotency key; the same key returns the same job.
             priority: from -10 to 10; among the jobs of the tenant, the higher goes first.
         """
         headers = {"Idempotency-Key": key} if key else {}
         params = [("priority", str(priority))] if priority else []
         read = JobStatus.model_validate_json
-        return Request(read, "POST", "/v1/jobs", job.model_dump_json(), headers, params)
+        return Request(read, "POST", "/v1/jobs", given_job(job).model_dump_json(), headers, params)
 
     @Call
     def status(self, job_id: str) -> Request[JobStatus]:

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self
 
-from warpsmith.domain.jobs.job import Job
 from warpsmith.extensions.clients.client.call import Answer, Sender
 from warpsmith.extensions.clients.client.calls import ClientMethods, job_path, stream_path
 from warpsmith.extensions.clients.client.event_stream import Told, follow
 from warpsmith.extensions.clients.client.patience import POLL_S, StatusWait
 from warpsmith.extensions.clients.client.request import Request
 from warpsmith.extensions.clients.client.transport import Transport
+from warpsmith.extensions.clients.python.kernel_given import GivenJob
 from warpsmith.extensions.clients.python.result import Result
 from warpsmith.http_models import JobStatus
 
@@ -98,7 +98,7 @@ class Client(ClientMethods, Sender):
 
     def tune(
         self,
-        job: Job,
+        job: GivenJob,
         key: str | None = None,
         priority: int = 0,
         *,
@@ -108,6 +108,7 @@ class Client(ClientMethods, Sender):
         """Submit a job, wait for its end, and fetch its result, also if it failed or gained nothing.
 
         Args:
+            job: a `Job`, a mapping in the job form, or the path of a job file.
             key: idempotency key; the same key goes on with the same job.
             priority: from -10 to 10; among the jobs of the tenant, the higher goes first.
             on_status: is called with every status.

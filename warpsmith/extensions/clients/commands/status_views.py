@@ -1,5 +1,6 @@
 """The status of a job: as lines, and as a display that is updated while it runs."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -12,15 +13,12 @@ from rich.text import Text
 from warpsmith.http_models import JobStatus
 from warpsmith.system.printable import one_line
 
+LINE_EVERY_S = 10.0
+
 
 def status_lines(status: JobStatus) -> list[str]:
     """A status as plain lines."""
-    best = "" if status.best_speedup is None else f", best {status.best_speedup:.2f}x"
-    left = "" if status.seconds_left is None else f", {status.seconds_left:.0f} s left"
-    lines = [
-        f"{status.id} {status.name}: {status.state.value}, round {status.round}/{status.rounds}, "
-        f"{status.trials_done}/{status.trials_budget} trials ({status.trials_rejected} rejected){best}{left}"
-    ]
+    lines = [str(status)]
     if status.detail:
         lines.append(f"  {one_line(status.detail)}")
     if status.reason is not None:
@@ -35,6 +33,28 @@ def status_lines(status: JobStatus) -> list[str]:
     return lines
 
 
+class ProgressLines:
+    """Tells a status in a line, at most every `LINE_EVERY_S` seconds, and the last one.
+
+    Args:
+        tell: is given each line.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._next_s = 0.0
+
+    def __call__(self, status: JobStatus) -> None:
+        now_s = time.monotonic()
+        if now_s < self._next_s and not status.state.is_terminal:
+            return
+        self._next_s = now_s + LINE_EVERY_S
+        best = "" if status.best_speedup is None else f", best {status.best_speedup:.1f}x"
+        left = f", {status.seconds_left:.0f} s left" if status.seconds_left else ""
+        detail = f" - {one_line(status.detail)}" if status.detail else ""
+        self._tell(f"{status.state.value}: {status.trials_done} tried{best}{left}{detail}")
+
+
 @contextmanager
 def live_panel(console: Console) -> Iterator[Callable[[JobStatus], None]]:
     """Context with a function that updates the panel of a job on a terminal."""
@@ -46,7 +66,7 @@ def status_panel(status: JobStatus) -> Group:
     """A status as a bar of its trials and a table of its workloads."""
     head = Text.assemble((status.name, "bold"), f"  {status.state.value}", ("  " + status.detail, "dim"))
     bar = ProgressBar(total=max(1, status.trials_budget), completed=status.trials_done, width=40)
-    left = "" if status.seconds_left is None else f"{status.seconds_left:.0f} s left"
+    left = f"{status.seconds_left:.0f} s left" if status.seconds_left else ""
     feasible = "" if status.feasible is None else f"of {status.feasible} feasible"
     counts = Table.grid(padding=(0, 2))
     counts.add_row(

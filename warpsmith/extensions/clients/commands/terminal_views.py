@@ -2,13 +2,14 @@
 
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from rich.text import Text
 
 from warpsmith.cli.output import echo
 from warpsmith.domain.state import JobState
 from warpsmith.extensions.clients.client import Client
-from warpsmith.extensions.clients.commands.status_views import live_panel, status_lines
+from warpsmith.extensions.clients.commands.status_views import ProgressLines, live_panel, status_lines
 from warpsmith.http_models import EventView, JobResult, JobStatus
 from warpsmith.report.safe_console import SafeConsole
 from warpsmith.report.tables import (
@@ -22,8 +23,6 @@ from warpsmith.report.tables import (
     reason_lines,
 )
 from warpsmith.system.printable import one_line
-
-LINE_EVERY_TRIALS = 10
 
 
 def listed_line(status: JobStatus) -> str:
@@ -54,7 +53,9 @@ def _age(age: timedelta) -> str:
 def follow(client: Client, job_id: str) -> JobStatus:
     """Show progress until the job ends: a live display, or occasional lines if there is no terminal."""
     console = SafeConsole(stderr=True)
-    display = live_panel(console) if console.is_terminal else nullcontext(_ProgressLines())
+    display = (
+        live_panel(console) if console.is_terminal else nullcontext(ProgressLines(partial(echo, err=True)))
+    )
     with display as show:
         return client.wait(job_id, show)
 
@@ -80,17 +81,3 @@ def print_report(result: JobResult) -> None:
     elif words := energy_words(result):
         console.print(words, style="dim", markup=False, highlight=False)
     console.print(outcome_table(result))
-
-
-class _ProgressLines:
-    """Tells a status in a line if its state has changed, and after every `LINE_EVERY_TRIALS` trials."""
-
-    def __init__(self) -> None:
-        self._said = ("", -1)
-
-    def __call__(self, status: JobStatus) -> None:
-        mark = (f"{status.state.value} {status.detail}", status.trials_done // LINE_EVERY_TRIALS)
-        if mark != self._said:
-            self._said = mark
-            detail = f" - {one_line(status.detail)}" if status.detail else ""
-            echo(status_lines(status)[0] + detail, err=True)

@@ -7,12 +7,13 @@ from typing import Any
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job
 from warpsmith.errors import InvalidInput
-from warpsmith.job_files.jobfile import JobFile, parse_job
+from warpsmith.job_files.jobfile import JobFile, load_job, parse_job
 from warpsmith.job_files.kernel_sources import FoundSource, find_source, source_of_text
 from warpsmith.settings import settings
 
 JOB_ENDINGS = (".yaml", ".yml", ".json")
 
+GivenJob = str | Path | Mapping[str, Any] | Job
 GivenKernel = str | Path | Mapping[str, Any] | Job
 """A path of a source or of a job file, a source text, a job in the job form, or a `Job`."""
 
@@ -37,9 +38,23 @@ def whole_job(kernel: GivenKernel, file: JobFile | None) -> Job | None:
     """
     if file is not None:
         return file.job()
-    if isinstance(kernel, Mapping):
-        return parse_job(kernel, Path.cwd())
-    return kernel if isinstance(kernel, Job) else None
+    return given_job(kernel) if isinstance(kernel, Job | Mapping) else None
+
+
+def given_job(given: object) -> Job:
+    """The job that is given as a whole.
+
+    Raises:
+        InvalidInput: it has errors; the message names the fields.
+    """
+    if isinstance(given, str | Path):
+        return load_job(Path(given))
+    if isinstance(given, Mapping):
+        return parse_job(given, Path.cwd())
+    if isinstance(given, Job):
+        return given
+    words = "give a Job, a mapping in the job form, or the path of a job file"
+    raise InvalidInput("job", f"is of the type {type(given).__name__}; {words}")
 
 
 def source_given(

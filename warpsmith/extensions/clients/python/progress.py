@@ -3,10 +3,12 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal
 
+from warpsmith.cli.output import echo
 from warpsmith.errors import InvalidInput
-from warpsmith.extensions.clients.commands.status_views import live_panel, status_lines
+from warpsmith.extensions.clients.commands.status_views import ProgressLines, live_panel, status_lines
 from warpsmith.http_models import JobStatus
 from warpsmith.report.safe_console import SafeConsole
 from warpsmith.system.printable import printable
@@ -21,7 +23,7 @@ def shown(progress: Progress) -> Iterator[Show]:
 
     Args:
         progress: `auto` or None: a display on standard error if it is a terminal, lines that are replaced in
-            a notebook, nothing elsewhere. False: nothing. Or a function.
+            a notebook, a line every 10 s on standard error elsewhere. False: nothing. Or a function.
 
     Raises:
         InvalidInput: it is none of these.
@@ -38,7 +40,7 @@ def shown(progress: Progress) -> Iterator[Show]:
         with live_panel(console) as show:
             yield show
     else:
-        yield _nothing
+        yield ProgressLines(partial(echo, err=True))
 
 
 def _nothing(_status: JobStatus) -> None:
