@@ -19,6 +19,7 @@ from testbed.deadlines import HANGS_S, Deadline, stretched
 from tests.e2e.tuning import ROOT, descendants, left_after
 from warpsmith.domain.jobs.job import NumpyReference
 from warpsmith.domain.state import JobState
+from warpsmith.extensions.clients.python.embedded import end_kept
 from warpsmith.http_models import JobStatus
 
 pytestmark = pytest.mark.slow
@@ -77,7 +78,10 @@ def test_an_array_and_a_function_of_numpy_are_enough(tmp_path: Path) -> None:
     assert isinstance(result.job.reference, NumpyReference)
     assert result.kernel_for(height=120, width=333).entry == "stencil"
     assert seen[-1].state is JobState.DONE and seen[-1].id == result.id
-    assert set(descendants(os.getpid())) <= set(before), "the service has ended with the call"
+    kept = set(descendants(os.getpid())) - set(before)
+    assert kept, "the service waits for the next call"
+    end_kept()
+    assert left_after(kept, 3) == []
 
 
 def test_it_works_in_a_thread_and_says_why_a_job_failed(tmp_path: Path) -> None:
@@ -168,3 +172,58 @@ def test_a_program_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
     finally:
         program.close()
     assert left_after(family, 20) == []
+
+
+def test_a_service_is_kept_between_calls_and_ends_with_the_program(tmp_path: Path) -> None:
+    """A thread that ended, a fork and another folder change nothing; an error in a call ends the service."""
+    program = """
+import os, threading, time
+from pathlib import Path
+from warpsmith.extensions.clients.python.embedded import kept_service
+
+def call():
+    with kept_service(Path("data")) as client:
+        client.health()
+        return client.url
+
+first = []
+thread = threading.Thread(target=lambda: first.append(call()))
+thread.start()
+thread.join()
+if not (child := os.fork()):
+    import atexit
+    atexit._run_exitfuncs()
+    os._exit(0)
+os.waitpid(child, 0)
+began = time.monotonic()
+assert [call()] == first and time.monotonic() - began < 1
+with kept_service(Path("data")) as outer:
+    assert call() not in first, "a call beside another has a service of its own"
+    assert [outer.url] == first
+try:
+    with kept_service(Path("data")):
+        raise ZeroDivisionError
+except ZeroDivisionError:
+    assert call() not in first
+os.environ["WARPSMITH_LOG_LEVEL"] = "debug"
+changed = call()
+assert call() == changed
+print("READY", flush=True)
+time.sleep(1)
+"""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("WARPSMITH_")}
+    short = program.partition("first = []")[0] + "call()\nprint('READY', flush=True)\ntime.sleep(600)\n"
+    for text, signum in ((program, None), (short, signal.SIGKILL)):
+        process = subprocess.Popen(
+            [sys.executable, "-c", text],
+            cwd=tmp_path,
+            env=environment | {"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+        )
+        assert process.stdout is not None and process.stdout.readline() == b"READY\n"
+        family = descendants(process.pid)
+        if signum is not None:
+            process.send_signal(signum)
+        assert process.wait(stretched(60)) == (0 if signum is None else -signum)
+        process.stdout.close()
+        assert left_after(family, 20) == []

@@ -1,17 +1,21 @@
 """The whole service on this machine, as long as one caller needs it, and jobs that it goes on with."""
 
+import atexit
 import contextlib
 import hashlib
 import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
+from queue import SimpleQueue
 
 from warpsmith import applications, extras
 from warpsmith.domain.jobs.job import Job
@@ -29,6 +33,21 @@ STORAGE_UNUSABLE = 2
 """Exit status of a service whose data folder cannot be used; the last line of its log says why."""
 
 
+@dataclass(frozen=True)
+class _Service:
+    """A service that runs as a child of this process."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    log: Path
+    surroundings: tuple[object, ...]
+    """The process and the settings that it was started with."""
+
+
+_idle: dict[Path, _Service] = {}
+"""Services that wait for the next call, by the folder of their database."""
+
+
 @contextmanager
 def embedded_service(
     data_dir: Path, key: str | None = None, hurry_with: Callable[[Callable[[], None]], None] | None = None
@@ -44,8 +63,62 @@ def embedded_service(
         Unavailable: the service cannot start here.
         StorageUnusable: the folder, or the database in it, cannot be used.
     """
-    extras.require_embedded(settings())
+    service = _start(data_dir.absolute())
+    try:
+        if hurry_with is not None:
+            hurry_with(partial(_kill, service.process))
+        with Client(service.url, key) as client:
+            _wait_ready(client, service.process, service.log)
+            yield client
+    finally:
+        _end(service.process)
+
+
+@contextmanager
+def kept_service(data_dir: Path, key: str | None = None) -> Iterator[Client]:
+    """Context with a client of a service that is kept for the next context, or ends with this process.
+
+    An exception in the context ends it. A second context at the same time has a service of its own. For
+    arguments and errors see `embedded_service`.
+    """
     folder = data_dir.absolute()
+    service = _idle.pop(folder, None)
+    if service is not None and not (
+        service.surroundings == _surroundings() and service.process.poll() is None and service.log.exists()
+    ):
+        _end_own(service)
+        service = None
+    service = service or _start(folder)
+    try:
+        with Client(service.url, key) as client:
+            _wait_ready(client, service.process, service.log)
+            yield client
+    except BaseException:
+        _end(service.process)
+        raise
+    if _idle.setdefault(folder, service) is not service:
+        _end(service.process)
+
+
+@atexit.register
+def end_kept() -> None:
+    """End the services that are kept; not those of the process of which this one is a fork."""
+    while _idle:
+        _end_own(_idle.popitem()[1])
+
+
+def _end_own(service: _Service) -> None:
+    if service.surroundings[0] == os.getpid():
+        _end(service.process)
+
+
+def _surroundings() -> tuple[object, ...]:
+    own = (item for item in os.environ.items() if item[0].startswith("WARPSMITH_"))
+    return (os.getpid(), *sorted(own))
+
+
+def _start(folder: Path) -> _Service:
+    extras.require_embedded(settings())
     log_path = folder / "service.log"
     with usable_storage(folder):
         own_folder(folder)
@@ -54,22 +127,30 @@ def embedded_service(
     port = _free_port()
     # Ctrl-C in a terminal reaches this process only; if it is killed, the kernel ends the service.
     environment = os.environ | {"WARPSMITH_DATA_DIR": str(folder), PARENT: str(os.getpid())}
-    with log_path.open("ab") as log:
-        process = subprocess.Popen(
-            applications.command("warpsmith", "serve", "--embedded", "--port", str(port)),
-            env=applications.environment(environment),
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    try:
-        if hurry_with is not None:
-            hurry_with(partial(_kill, process))
-        with Client(f"http://127.0.0.1:{port}", key) as client:
-            _wait_ready(client, process, log_path)
-            yield client
-    finally:
-        _end(process)
+    started: SimpleQueue[subprocess.Popen[bytes] | Exception] = SimpleQueue()
+
+    def keep() -> None:
+        try:
+            with log_path.open("ab") as log:
+                process = subprocess.Popen(
+                    applications.command("warpsmith", "serve", "--embedded", "--port", str(port)),
+                    env=applications.environment(environment),
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+        except Exception as exc:  # noqa: BLE001  raised in the caller's thread
+            started.put(exc)
+            return
+        started.put(process)
+        process.wait()
+
+    # The kernel ties the service to the thread that starts it, and the caller's may end before this process.
+    threading.Thread(target=keep, name="embedded-service", daemon=True).start()
+    process = started.get()
+    if isinstance(process, Exception):
+        raise process
+    return _Service(process, f"http://127.0.0.1:{port}", log_path, _surroundings())
 
 
 def submit_or_resume(client: Client, job: Job) -> JobStatus:

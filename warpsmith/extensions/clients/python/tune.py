@@ -1,19 +1,21 @@
 """`warpsmith.tune`: tunes a kernel in one call."""
 
+import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Budget, Job, Reference
 from warpsmith.domain.kernels.launch import Launch
 from warpsmith.domain.state import JobState
-from warpsmith.errors import Unavailable
+from warpsmith.errors import InvalidInput, Unavailable
 from warpsmith.extensions.clients.client import Client
-from warpsmith.extensions.clients.python.embedded import embedded_service, submit_or_resume
+from warpsmith.extensions.clients.python.embedded import kept_service, submit_or_resume
 from warpsmith.extensions.clients.python.job_of import TuneCall, job_of
 from warpsmith.extensions.clients.python.job_parts import (
     Constraints,
@@ -27,6 +29,16 @@ from warpsmith.extensions.clients.python.progress import Progress, shown
 from warpsmith.extensions.clients.python.result import Result
 from warpsmith.extras import advice
 from warpsmith.settings import settings
+
+_OTHER_NAMES = """
+constraints restrictions restrict; seconds timeout time_limit; trials max_fevals n_trials iterations;
+parameters tune_params params configs; reference answer verify expected; tolerances atol rtol tolerance;
+workloads dims dimensions shapes sizes problem_size; arguments args inputs; block block_size threads;
+grid global_size blocks; entry kernel_name function; kernel kernel_source source job; backend lang device;
+options compiler_options flags; progress verbose quiet on_status callback; fields objective rewrite labels
+"""
+_MEANT = {other: names.split()[0] for names in _OTHER_NAMES.split(";") for other in names.split()[1:]}
+"""Parameters of `tune` by the names that other tuners have for them."""
 
 
 def tune(
@@ -56,6 +68,7 @@ def tune(
     data_dir: str | Path | None = None,
     url: str | None = None,
     key: str | None = None,
+    **unknown: Never,
 ) -> Result:
     """Tune a kernel on this machine, or on a service, and wait for the result.
 
@@ -70,7 +83,8 @@ def tune(
             mapping has fields of the job form, and perhaps an array as `example` for the others.
         workloads: dimensions by name, or several of these; the arrays have the sizes of the first. Default:
             the whole numbers among the arguments that are sizes.
-        grid: blocks (work-groups) along x, y, z: numbers or expressions such as `"ceil_div(n, 64)"`.
+        grid: blocks (work-groups) along x, y, z: numbers, expressions such as `"ceil_div(n, 64)"`, or a
+            function of the configuration that returns them, which is read and not called.
         block: threads (work-items) of a block along x, y, z.
         launch: instead of grid and block, with whatever else the job form's `launch` has.
         entry: name of the kernel if the source has several; with template arguments in CUDA.
@@ -79,12 +93,13 @@ def tune(
             the kernel itself.
         tolerances: `(rtol, atol)` by output, or a mapping that has `share` and `within` too.
         parameters: your own tunables: macros of the source with their values, the default first.
-        constraints: expressions that every configuration meets; one alone needs no list.
+        constraints: expressions that every configuration meets, or functions of one that are read as such;
+            one alone needs no list.
         options: compile options.
         include_dirs: folders that are searched for headers.
         name: name of the job. Default: the kernel's.
         budget: what may be spent; `seconds`, `trials` and `rounds` are parts of it.
-        seconds: limit on the device's time.
+        seconds: limit on the device's time. Default: 60, if the budget has none.
         trials: limit on the configurations that are tried.
         rounds: limit on the rounds.
         fields: further fields of the job form, such as `objective`, `rewrite` or `labels`; those of `kernel`
@@ -100,6 +115,8 @@ def tune(
         InvalidInput: an argument is wrong; the message names it and the fix.
         Unavailable: an extra of this package or the service is missing.
     """
+    for other in unknown:
+        raise _unknown(other)
     call = TuneCall(
         kernel,
         arguments,
@@ -132,6 +149,14 @@ def tune(
     return result
 
 
+def _unknown(given: str) -> InvalidInput:
+    own = tuple(inspect.signature(tune).parameters)[:-1]
+    near = get_close_matches(given, [*own, *_MEANT], n=1)
+    if not near:
+        return InvalidInput(given, f"tune has no such argument; it has {', '.join(own)}")
+    return InvalidInput(given, f"tune has no such argument; give {_MEANT.get(near[0], near[0])}")
+
+
 def _service(
     job: Job, url: str | None, key: str | None, data_dir: str | Path | None
 ) -> AbstractContextManager[Client]:
@@ -140,7 +165,7 @@ def _service(
     if url is not None:
         return Client(url, own_key)
     _require_library(job.kernel.backend)
-    return embedded_service(current.data_dir if data_dir is None else Path(data_dir), own_key)
+    return kept_service(current.data_dir if data_dir is None else Path(data_dir), own_key)
 
 
 def _require_library(backend: Backend) -> None:
