@@ -106,11 +106,7 @@ def test_one_constraint_needs_no_list() -> None:
         assert [c.expression.text for c in job.constraints] == ["B <= n"]
 
 
-@pytest.mark.parametrize("wrong", [lambda p: p["B"] < 64, [{"expression": "1"}, lambda p: p["B"] < 64]])
-def test_a_constraint_that_is_a_function_is_refused_with_the_way_out(wrong: Any) -> None:
-    exc = refused(parameters={"B": [64, 32]}, constraints=wrong)
-    assert exc.field == f"constraints.{len(wrong) - 1 if isinstance(wrong, list) else 0}"
-    assert "a function, which is not sent; write an expression as text" in exc.message
+def test_a_constraint_that_is_neither_text_nor_function_is_refused_with_the_way_out() -> None:
     assert refused(constraints=[3]).message.startswith("this is 3; write an expression")
 
 
@@ -292,3 +288,94 @@ def test_an_error_in_a_job_file_has_its_line(tmp_path: Path) -> None:
 def test_checks_against_the_source_can_be_left_out() -> None:
     wrong = {**ARRAYS, "x": {"example": X, "role": "output"}}
     assert given(call(arguments=wrong, checks=False))["x"].role is Role.OUTPUT
+
+
+# Square examples.
+
+MATVEC = """
+__kernel void matvec(__global const float* a, __global const float* x, __global float* y, int rows,
+                     int columns) {
+  int r = get_global_id(0);
+  if (r < rows) { y[r] = 0; for (int c = 0; c < columns; c++) y[r] += a[r * columns + c] * x[c]; }
+}
+"""
+SQUARE = {"a": np.random.default_rng(0).random((64, 64), "f4"), "x": X, "y": np.empty(64, np.float32)}
+OF_PIXELS = """
+__kernel void k(__global const float4* x, __global float4* y, int M, int N) {
+  int i = get_global_id(1), j = get_global_id(0);
+  if (i < M && j < N) y[j * M + i] = 2.0f * x[i * N + j];
+}
+"""
+
+
+def shapes(job: Job) -> dict[str, list[str]]:
+    """Shapes of the buffers by name."""
+    return {a.name: [e.text for e in a.shape] for a in job.kernel.arguments if a.shape}
+
+
+def test_the_kernel_s_indices_say_what_a_square_example_is() -> None:
+    sizes = {"rows": 64, "columns": 64}
+    assert shapes(call(MATVEC, SQUARE, sizes, grid="ceil_div(rows, 64)")) == {
+        "a": ["rows", "columns"],
+        "x": ["columns"],
+        "y": ["rows"],
+    }
+    flat = {**SQUARE, "a": SQUARE["a"].ravel()}
+    cubic = call(MATVEC, flat, {**sizes, "other": 64}, grid="ceil_div(rows, 64)", checks=False)
+    assert shapes(cubic)["a"] == ["rows * columns"]
+
+
+def test_a_square_example_of_vectors_follows_the_names_that_its_numbers_are_given() -> None:
+    x = np.random.default_rng(0).random((64, 64, 4), "f4")
+    given_names = call(
+        OF_PIXELS, [x, x, "height", "width"], {"height": 64, "width": 64}, grid=["width", "height"], block=[1]
+    )
+    assert shapes(given_names) == {"x": ["height", "width", "4"], "y": ["width", "height", "4"]}
+    flat = x.reshape(64, 256)
+    assert shapes(call(OF_PIXELS, [flat, flat, 64, 64], {"M": 64, "N": 64}, grid=["N", "M"], block=1)) == {
+        "x": ["M", "4 * N"],
+        "y": ["N", "4 * M"],
+    }
+
+
+def test_where_the_source_is_silent_one_message_asks_for_all_shapes() -> None:
+    source = """
+    void f(__global const float* u, __global float* v, int at);
+    __kernel void k(__global const float* u, __global float* v, int h, int w) { f(u, v, 1); }"""
+    error = refused(kernel=source, arguments=[SQUARE["a"], SQUARE["a"], 64, 64], workloads={"h": 64, "w": 64})
+    assert error.field == "arguments.u, arguments.v"
+    assert '"u": {"example": ..., "shape": [\'h\', \'w\']}, "v": {"example": ..., ' in error.message
+
+
+# Examples that nothing is drawn from, and those that would prove nothing.
+
+
+@pytest.mark.parametrize("held", [np.nan, 1e37, 0.0])
+def test_a_buffer_that_is_stored_before_it_is_read_gives_the_same_job_whatever_it_holds(held: float) -> None:
+    sizes = {"rows": 64, "columns": 64}
+    given_arrays = {**SQUARE, "y": np.full(64, held, np.float32)}
+    job = call(MATVEC, given_arrays, sizes, grid="ceil_div(rows, 64)")
+    assert job == call(MATVEC, SQUARE, sizes, grid="ceil_div(rows, 64)")
+    assert given(job)["y"].draw is None
+
+
+def test_an_input_of_ones_is_drawn_at_random_with_a_warning() -> None:
+    words = r"x is 1.0 everywhere; drawn uniform in \[0, 1\) instead, as a constant would let a wrong"
+    with pytest.warns(UserWarning, match=words):
+        job = call(arguments={**ARRAYS, "x": np.ones(64, np.float32), "y": np.zeros(64, np.float32)})
+    assert given(job)["x"].draw == Draw(distribution=Distribution.UNIFORM, low=0, high=1)
+    assert given(job)["y"].draw == Draw(distribution=Distribution.CONSTANT, low=0), "what it adds to"
+    asked = {"distribution": "constant", "low": 1}
+    kept = call(arguments={**ARRAYS, "x": {"example": np.ones(64, np.float32), "draw": asked}})
+    assert given(kept)["x"].draw == Draw(distribution=Distribution.CONSTANT, low=1)
+
+
+def test_a_call_has_a_minute_unless_it_says_otherwise() -> None:
+    assert call().budget.seconds == 60
+    assert call(budget={"seconds": 7}).budget.seconds == 7
+    assert call(trials=3).budget.trials == 3
+
+
+def test_numbers_of_numpy_are_extents() -> None:
+    assert [e.text for e in call(grid=np.int64(4)).kernel.launch.grid] == ["4"]
+    assert [e.text for e in call(grid=np.array([4, 1])).kernel.launch.grid] == ["4", "1"]

@@ -331,7 +331,7 @@ class _TunerCall:
         listed = restrictions if isinstance(restrictions, list) else [restrictions]
         for restriction in listed if restrictions is not None else []:
             is_function = isinstance(restriction, ast.FunctionDef)
-            text = _condition(restriction, set(self.space)) if is_function else restriction
+            text = returned_expression(restriction, set(self.space)) if is_function else restriction
             if not isinstance(text, str):
                 self.left_out(
                     "a restriction that is a function or an object",
@@ -384,8 +384,9 @@ class _TunerCall:
         return {}
 
 
-def _condition(function: ast.FunctionDef, space: set[str]) -> str | None:
-    """A restriction as an expression; None if its body is more than arithmetic with branches.
+def returned_expression(function: ast.FunctionDef, space: set[str]) -> str | None:
+    """The result of a function of a configuration as an expression; None if its body is more than arithmetic
+    with branches.
 
     Args:
         space: names of the parameters, which a function of several arguments has as its own.

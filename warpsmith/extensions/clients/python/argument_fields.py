@@ -2,7 +2,7 @@
 
 import difflib
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,16 @@ from warpsmith.domain.arguments.argument import Argument, Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.clients.python.example_arguments import Example, draw_of, dtype_name, is_example
-from warpsmith.extensions.clients.python.extents import scalar_value, shape_of
+from warpsmith.extensions.clients.python.extents import (
+    UnclearShape,
+    scalar_value,
+    shape_of,
+    source_shape,
+    unclear_shapes,
+)
 from warpsmith.extensions.clients.python.job_parts import Fields, plain
 from warpsmith.extensions.scaffold.guesses import dimension_name, extent
+from warpsmith.extensions.scaffold.indices.index_space import IndexSpace
 from warpsmith.extensions.scaffold.lines.arguments import buffer_role
 from warpsmith.source.declarations.argument_lists import KernelArgument
 from warpsmith.source.kernels.kernel_definitions import KernelDefinition
@@ -64,11 +71,13 @@ class ArgumentWriter:
         kernel: its definition.
         dimensions: those of the first workload, to which examples belong.
         threads: expression for the work-items of a group, for `__local` arguments that are left out.
+        space: reads the shapes that the source shows.
     """
 
     kernel: KernelDefinition
     dimensions: Mapping[str, int]
     threads: str
+    space: Callable[[], IndexSpace]
 
     def fields(self, given: Mapping[str, Any]) -> list[Fields]:
         """The arguments in the kernel's order.
@@ -76,7 +85,19 @@ class ArgumentWriter:
         Raises:
             InvalidInput: one is missing, or cannot be what is given for it; the message names it.
         """
-        return [self._one(n, a, given) for n, a in enumerate(self.kernel.arguments)]
+        made = []
+        for n, a in enumerate(self.kernel.arguments):
+            made.append(self._one(n, a, given))
+        unclear = [(a, f) for a, f in zip(self.kernel.arguments, made, strict=True) if _is_unclear(f)]
+        if unclear:
+            space = self.space()
+            values = {f["name"]: str(f["value"]) for f in made if f["role"] == Role.SCALAR and "value" in f}
+            for a, f in unclear:
+                known = source_shape(a, f["shape"].extents, space, values, self.dimensions)
+                f["shape"] = known or f["shape"]
+        if still := [f["shape"] for _, f in unclear if _is_unclear(f)]:
+            raise unclear_shapes(still)
+        return made
 
     def _one(self, place: int, a: KernelArgument, given: Mapping[str, Any]) -> Fields:
         name = a.name or f"argument_{place}"
@@ -114,7 +135,7 @@ class ArgumentWriter:
             return fields
         self._take_shape(fields, a, example)
         if fields["role"] in (Role.INPUT, Role.INOUT, Role.SYMBOL) and not fields.keys() & {"draw", "value"}:
-            fields["draw"] = draw_of(example, self.dimensions)
+            fields["draw"] = draw_of(example, self.dimensions, varied=fields["role"] == Role.INPUT)
         return fields
 
     def _take_shape(self, fields: Fields, a: KernelArgument, example: Example) -> None:
@@ -125,7 +146,11 @@ class ArgumentWriter:
         if "shape" not in fields and a.is_image:
             fields["shape"] = [*shape_of(name, extents[:-1], self.dimensions), str(extents[-1])]
         elif "shape" not in fields:
-            fields["shape"] = shape_of(name, extents, self.dimensions, a.lanes)
+            try:
+                fields["shape"] = shape_of(name, extents, self.dimensions, a.lanes)
+            except UnclearShape as exc:
+                # The source may show it, once the values of all arguments are known.
+                fields["shape"] = exc
 
     def _channels(self, name: str, extents: Sequence[int]) -> str:
         found = _CHANNELS.get(extents[-1])
@@ -194,6 +219,10 @@ class ArgumentWriter:
         if isinstance(value, bool | np.bool_):
             return str(int(value))
         return scalar_value(name, int(value), self.dimensions)
+
+
+def _is_unclear(fields: Fields) -> bool:
+    return isinstance(fields.get("shape"), UnclearShape)
 
 
 def _is_number(value: Any) -> bool:

@@ -4,6 +4,7 @@ NumPy arrays, torch and CuPy tensors, and whatever else has `shape` and `dtype`.
 and their data is not sent.
 """
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -75,7 +76,7 @@ def dtype_name(array: Any) -> str:
     return str(getattr(array.dtype, "name", array.dtype)).rpartition(".")[2]
 
 
-def draw_of(example: Example, dimensions: Mapping[str, int]) -> dict[str, Any]:
+def draw_of(example: Example, dimensions: Mapping[str, int], *, varied: bool = False) -> dict[str, Any]:
     """A `draw` of the job form that gives arrays like an example.
 
     Equal elements are a constant. Floats are normal, with about the example's mean and deviation, if some are
@@ -85,6 +86,7 @@ def draw_of(example: Example, dimensions: Mapping[str, int]) -> dict[str, Any]:
 
     Args:
         dimensions: those of the workload that the example belongs to.
+        varied: draw floats that are all equal at random, with a warning; a single one stays.
 
     Raises:
         InvalidInput: it has no finite number.
@@ -95,6 +97,12 @@ def draw_of(example: Example, dimensions: Mapping[str, int]) -> dict[str, Any]:
         finite = wide[np.isfinite(wide)]
         if not finite.size:
             raise InvalidInput(f"arguments.{example.name}", "the example has no finite number; fill it in")
+        if varied and finite.size > 1 and finite.min() == finite.max():
+            keep = f'{{"distribution": "constant", "low": {_short(finite[0])}}}'
+            words = f"{example.name} is {_short(finite[0])} everywhere; drawn uniform in [0, 1) instead"
+            why = f"as a constant would let a wrong kernel pass (to keep it, give the draw {keep})"
+            warnings.warn(f"{words}, {why}", stacklevel=8)
+            return {"distribution": Distribution.UNIFORM, "low": 0.0, "high": 1.0}
         return _of_floats(finite)
     if not values.size:
         raise InvalidInput(f"arguments.{example.name}", "the example is empty; give one with elements")

@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from warpsmith.domain.jobs.job import Budget, Job, Reference
 from warpsmith.domain.kernels.launch import Launch
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.clients.python.argument_fields import ArgumentWriter, by_name, sizes_of
+from warpsmith.extensions.clients.python.callable_expressions import FunctionReader
 from warpsmith.extensions.clients.python.callable_source import Names, reference_fields, text_fields
 from warpsmith.extensions.clients.python.job_parts import (
     Constraints,
+    Extent,
     Extents,
     Fields,
     GivenTolerance,
@@ -32,6 +35,7 @@ from warpsmith.extensions.clients.python.job_parts import (
     workload_fields,
 )
 from warpsmith.extensions.clients.python.kernel_given import GivenKernel, job_file, source_given, whole_job
+from warpsmith.extensions.scaffold.indices.index_space import IndexSpace, SourceContext, index_space
 from warpsmith.extensions.scaffold.job_file import choose_kernel
 from warpsmith.job_checks.all_findings import source_findings
 from warpsmith.job_files.jobfile import InvalidJob, JobFile, parse_job
@@ -39,6 +43,8 @@ from warpsmith.job_files.kernel_sources import FoundSource
 from warpsmith.source.kernels.kernel_definitions import KernelDefinition, find_kernels
 from warpsmith.source.lexing.conditionals import given_macros
 
+DEFAULT_SECONDS = 60
+"""Limit on the device's time of a call that gives none."""
 _MAX_SHOWN = 8
 _OF_WHOLE_JOBS = ("kernel", "name", "budget", "seconds", "trials", "rounds", "include_dirs", "checks")
 """Parameters of `tune` that may be given besides a whole job."""
@@ -107,9 +113,12 @@ def _of_source(call: TuneCall, folders: Sequence[Path]) -> Job:
     definition = _definition(found, call)
     given = by_name(definition, call.arguments)
     workloads = workload_fields(call.workloads, sizes_of(definition, given))
-    launch = launch_fields(call.grid, call.block, call.launch)
+    parameters = parameter_fields(call.parameters)
+    functions = FunctionReader([str(p.get("name")) for p in parameters], workloads[0].get("dimensions", {}))
+    launch = launch_fields(call.grid, call.block, call.launch, functions)
     threads = " * ".join(f"({extent})" for extent in launch.get("block", [1]))
-    writer = ArgumentWriter(definition, workloads[0].get("dimensions", {}), threads)
+    space = partial(_index_space, found, definition, call.options, launch.get("block", ()))
+    writer = ArgumentWriter(definition, workloads[0].get("dimensions", {}), threads, space)
     arguments = writer.fields(given)
     kernel = {
         "backend": found.dialect.backend.value,
@@ -126,9 +135,9 @@ def _of_source(call: TuneCall, folders: Sequence[Path]) -> Job:
         "kernel": kernel,
         "workloads": workloads,
         "tolerances": {name: tolerance_fields(name, pair) for name, pair in call.tolerances.items()},
-        "parameters": parameter_fields(call.parameters),
-        "constraints": constraint_fields(call.constraints),
-        "budget": _limits(call),
+        "parameters": parameters,
+        "constraints": constraint_fields(call.constraints, functions),
+        "budget": {"seconds": DEFAULT_SECONDS} | _limits(call),
     }
     reference = _reference(call, arguments, workloads[0].get("dimensions", {}))
     if reference is not None:
@@ -137,6 +146,16 @@ def _of_source(call: TuneCall, folders: Sequence[Path]) -> Job:
         return parse_job(_with_fields(data, call.fields), folder)
     except InvalidInput as exc:
         raise _as_given(exc, arguments) from exc
+
+
+def _index_space(
+    found: FoundSource, kernel: KernelDefinition, options: Sequence[str], block: Sequence[Extent]
+) -> IndexSpace:
+    """Shapes of buffers as the source shows them, for this block if its extents are numbers."""
+    fixed = tuple(int(e) for e in block if str(e).isdecimal())
+    own = fixed if len(fixed) == len(block) else ()
+    around = SourceContext(own, defines=given_macros(tuple(options)), headers=found.header_texts)
+    return index_space(found.text, found.dialect.backend, kernel.name, around)
 
 
 def _definition(found: FoundSource, call: TuneCall) -> KernelDefinition:

@@ -1,6 +1,6 @@
 """Parts of a job as a program writes them, in the job form."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,18 +10,19 @@ from warpsmith.domain.jobs.job import Budget, Tolerance, Workload
 from warpsmith.domain.kernels.launch import Launch
 from warpsmith.domain.templates.space import Constraint, Parameter
 from warpsmith.errors import InvalidInput
+from warpsmith.extensions.clients.python.callable_expressions import FunctionReader
 
 Fields = dict[str, Any]
 """A mapping in the job form."""
 Extent = int | str
 """A number, or an expression over dimensions and parameters."""
-Extents = Extent | Sequence[Extent]
-"""Along x, y, z; one alone is along x."""
+Extents = Extent | Sequence[Extent] | Callable[..., Any]
+"""Along x, y, z; one alone is along x. Or a function of the configuration."""
 Workloads = Mapping[str, int] | Sequence[Mapping[str, Any] | Workload]
 GivenTolerance = Tolerance | Mapping[str, float] | tuple[float, float]
 """With `rtol` and `atol`, or these two."""
 Parameters = Mapping[str, Iterable[Any]] | Sequence[Parameter | Mapping[str, Any]]
-GivenConstraint = str | Constraint | Mapping[str, Any]
+GivenConstraint = str | Constraint | Mapping[str, Any] | Callable[..., Any]
 Constraints = GivenConstraint | Sequence[GivenConstraint]
 
 
@@ -52,12 +53,15 @@ def workload_fields(workloads: Workloads | None, sizes: Mapping[str, int]) -> li
 
 
 def launch_fields(
-    grid: Extents | None, block: Extents | None, launch: Launch | Mapping[str, Any] | None
+    grid: Extents | None,
+    block: Extents | None,
+    launch: Launch | Mapping[str, Any] | None,
+    functions: FunctionReader,
 ) -> Fields:
     """The launch, of grid and block or as a whole.
 
     Raises:
-        InvalidInput: both are given, or one is missing.
+        InvalidInput: both are given, one is missing, or a function cannot be an expression.
     """
     if launch is not None:
         if grid is not None or block is not None:
@@ -69,7 +73,10 @@ def launch_fields(
             what = "blocks (work-groups)" if name == "grid" else "threads (work-items) of a block"
             such = '["ceil_div(n, 64)"]' if name == "grid" else "[64]"
             raise InvalidInput(name, f"is missing: {what} along x, y, z, such as {such}")
-        made[name] = [extents] if isinstance(extents, int | str) else list(extents)
+        listed = [extents] if isinstance(extents, str) or not isinstance(extents, Iterable) else extents
+        made[name] = []
+        for one in listed:
+            made[name] += functions.expressions(name, one) if callable(one) else [_plain_number(one)]
     return made
 
 
@@ -100,27 +107,33 @@ def parameter_fields(given: Parameters) -> list[Fields]:
 def _values(name: str, given: Iterable[Any]) -> list[Any]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InvalidInput(f"parameters.{name}", f"{given!r} is no list of values; write [{given!r}]")
-    return [value.item() if isinstance(value, np.generic) else value for value in given]
+    return [_plain_number(value) for value in given]
 
 
-def constraint_fields(given: Constraints) -> list[Fields]:
+def _plain_number(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def constraint_fields(given: Constraints, functions: FunctionReader) -> list[Fields]:
     """The constraints; one alone needs no list.
 
     Raises:
         InvalidInput: one is neither an expression nor in the job form.
     """
     alone = isinstance(given, str | Constraint | Mapping) or not isinstance(given, Iterable)
-    return [_constraint(n, c) for n, c in enumerate([given] if alone else given)]
+    listed: Any = [given] if alone else given
+    return [_constraint(f"constraints.{n}", c, functions) for n, c in enumerate(listed)]
 
 
-def _constraint(number: int, given: Any) -> Fields:
+def _constraint(field: str, given: Any, functions: FunctionReader) -> Fields:
     if isinstance(given, str):
         return {"expression": given}
     if isinstance(given, Constraint | Mapping):
         return plain(given)
-    what = "a function, which is not sent" if callable(given) else f"{given!r}"
-    words = f'this is {what}; write an expression as text, such as "BLOCK * TILE <= 1024"'
-    raise InvalidInput(f"constraints.{number}", words)
+    if callable(given):
+        return {"expression": functions.expressions(field, given)[0]}
+    words = f'this is {given!r}; write an expression as text, such as "BLOCK * TILE <= 1024"'
+    raise InvalidInput(field, words)
 
 
 def budget_fields(given: Budget | Mapping[str, Any] | None, **single: float | None) -> Fields:

@@ -12,12 +12,14 @@ from warpsmith.errors import ExpressionError
 Leaf = Callable[[ast.expr], ast.expr | None]
 """Replacement of a part that is no arithmetic; None to translate the part itself."""
 
-_FUNCTIONS = {
-    **{name: name for name in ("ceil_div", "min", "max", "abs", "int", "bool", "gcd", "sqrt", "log2")},
+FUNCTIONS = {
+    **{name: name for name in ("min", "max", "abs", "int", "bool", "gcd", "sqrt", "log2")},
+    **{name: name for name in ("ceil_div", "round_up", "next_pow2")},
     **dict.fromkeys(("cdiv", "ceildiv"), "ceil_div"),
     **dict.fromkeys(("next_power_of_2", "next_power_of_two"), "next_pow2"),
 }
-_TWO = ("ceil_div", "gcd")
+"""Functions of a job's expressions by their names in Python texts; `ceil` of a division is one too."""
+_TWO = ("ceil_div", "round_up", "gcd")
 
 
 def translated(node: ast.expr, leaf: Leaf) -> ast.expr | None:
@@ -100,7 +102,7 @@ def _call(name: str, args: list[ast.expr], leaf: Leaf) -> ast.expr | None:
                 return _call("cdiv", [left, right], leaf)
         return None
     parts = _all(args, leaf)
-    function = _FUNCTIONS.get(name)
+    function = FUNCTIONS.get(name)
     if parts is None or function is None or (function in _TWO and len(parts) != 2):
         return None
     if function == "bool":
