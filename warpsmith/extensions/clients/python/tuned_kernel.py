@@ -4,14 +4,25 @@ import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
+import numpy as np
+
+from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.device import Backend
+from warpsmith.domain.expressions import Value
+from warpsmith.domain.jobs.by_value_plan import number as value_of
 from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.domain.templates.template import macro_text
 from warpsmith.errors import InvalidInput
+from warpsmith.extensions.clients.python.compiled_kernel import CompiledKernel
 from warpsmith.http_models import JobResult
 from warpsmith.report.shape_lookup import Lookup, launches_of
+from warpsmith.verify.dtypes import numpy_dtype
+
+_BUFFERS = (Role.INPUT, Role.OUTPUT, Role.INOUT)
 
 
 @dataclass(frozen=True)
@@ -57,6 +68,23 @@ class TunedKernel:
     """The launches in order; more than one for a sequence."""
     scratch_bytes: tuple[int, ...]
     """Bytes of each argument with the role `scratch`, in order."""
+    scratch: Mapping[str, int]
+    """The same by name."""
+    buffer_bytes: Mapping[str, int]
+    """Bytes that each buffer has at least, by name, in the kernel's order."""
+    by_value: Mapping[str, np.generic]
+    """Numbers by argument, in the kernel's types."""
+
+    def compile(self, queue: Any) -> CompiledKernel:
+        """Compile the kernel for PyOpenCL. The result is called with its buffers, in the kernel's order.
+
+        Args:
+            queue: a queue, or a context, of which a queue is made.
+
+        Raises:
+            InvalidInput: it is neither, or the kernel takes structs, vectors, images or pointers by value.
+        """
+        return CompiledKernel(self, queue)
 
     @property
     def entry(self) -> str:
@@ -100,12 +128,15 @@ def tuned_kernel(result: JobResult, dimensions: Mapping[str, int]) -> TunedKerne
     kernel = result.job.kernel
     if number is None:
         configuration, source = lookup.own.configuration, lookup.own.source
+        scratch = lookup.own.kernel.scratch
         steps = [(step.entry, step.arguments) for step in lookup.own.kernel.steps]
     else:
         server = lookup.servers[number]
         configuration, source = server.configuration, server.entry.source or ""
+        scratch = server.entry.scratch_arguments
         every = tuple(a.name for a in kernel.arguments)
         steps = [(step.entry, step.arguments or every) for step in launches_of(server.entry)]
+    scope = {**lookup.limits.scope(), **shape, **configuration}
     return TunedKernel(
         dimensions=shape,
         is_tuned=number is not None,
@@ -120,7 +151,22 @@ def tuned_kernel(result: JobResult, dimensions: Mapping[str, int]) -> TunedKerne
             for (entry, arguments), numbers in zip(steps, size.steps, strict=True)
         ),
         scratch_bytes=size.scratch_bytes,
+        scratch=dict(zip((a.name for a in scratch), size.scratch_bytes, strict=True)),
+        buffer_bytes=_buffer_bytes(kernel, scope),
+        by_value=_numbers(kernel, scope),
     )
+
+
+def _buffer_bytes(kernel: Kernel, scope: Mapping[str, Value]) -> dict[str, int]:
+    buffers = (a for a in kernel.arguments if a.role in _BUFFERS and a.image is None)
+    return {a.name: a.bytes_expression.integer(scope) for a in buffers}
+
+
+def _numbers(kernel: Kernel, scope: Mapping[str, Value]) -> dict[str, np.generic]:
+    scalars = ((a, a.value) for a in kernel.arguments if a.role is Role.SCALAR)
+    return {
+        a.name: numpy_dtype(a.dtype).type(value_of(v, a.dtype, scope)) for a, v in scalars if v is not None
+    }
 
 
 def _launch(entry: str, arguments: tuple[str, ...], size: LaunchSize) -> KernelLaunch:
