@@ -22,7 +22,7 @@ MAX_LAUNCHES = 16
 """Limit on the launches of a sequence."""
 
 
-CompileOption = Annotated[str, StringConstraints(max_length=120, strip_whitespace=True)]
+CompileOption = Annotated[str, StringConstraints(max_length=120)]
 
 
 class Compiler(StrEnum):
