@@ -1,7 +1,7 @@
 """Bodies of the HTTP API's requests and responses, shared by the API, the client and the CLI."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -441,10 +441,23 @@ class AgentStepList(Frozen):
 
 
 class FieldProblem(Frozen):
-    """An invalid field."""
+    """An error or a warning about a field."""
 
     field: str
     message: str
+    line: int | None = None
+    """Line, from 1, of the text that the field holds (a source)."""
+    severity: Literal["error", "warning"] = "error"
+
+
+class JobCheck(Frozen):
+    """Result of checking a job that was neither stored nor run."""
+
+    valid: bool
+    """True if no finding is an error."""
+    findings: tuple[FieldProblem, ...]
+    compiled: bool = False
+    """False: the kernel was not compiled, so that errors in its code may be left."""
 
 
 class Problem(Frozen):

@@ -1,8 +1,9 @@
 """A new job: a pasted source becomes a job file, what is wrong with it is said, and it is submitted."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated
 
 from fastapi import Query, Request, Response
@@ -15,6 +16,7 @@ from api.requests.auth import Caller, CurrentCaller, allow
 from api.requests.limits import MAX_BODY_BYTES
 from api.routes import jobs
 from api.routes.dependencies import SLOT, CurrentNotifier, CurrentSettings, FleetDatabase, ReadSession
+from api.routes.service_checks import all_findings
 from db.api_keys import KeyScope
 from db.engine import Database
 from db.queue.broker import Notifier
@@ -30,6 +32,7 @@ from warpsmith.job_files.yaml_data import yaml_of
 from warpsmith.settings import Settings
 
 router = page_router()
+Check = Callable[[Job], list[Finding]]
 _READING = threading.Semaphore(2)
 """Sources are read by this process, which serves others meanwhile."""
 
@@ -86,16 +89,17 @@ async def change(
     """Fill the job from the source, say what is wrong with it, or submit it, as the pressed button says."""
     fields = await read_form(request, MAX_BODY_BYTES)
     draft = JobDraft.of(fields)
+    check = partial(all_findings, settings=settings, database=database)
     match fields.get("do"):
         case "init":
-            return await run_in_threadpool(_init, request, draft)
+            return await run_in_threadpool(_init, request, draft, check)
         case "submit":
             return await run_in_threadpool(_submit, request, draft, caller, settings, database, notifier)
         case _:
-            return await run_in_threadpool(_validate, request, draft)
+            return await run_in_threadpool(_validate, request, draft, check)
 
 
-def _init(request: Request, draft: JobDraft) -> Response:
+def _init(request: Request, draft: JobDraft, check: Check) -> Response:
     try:
         with _READING:
             text = job_text.draft(draft.source, _language(draft), draft.entry.strip())
@@ -103,11 +107,11 @@ def _init(request: Request, draft: JobDraft) -> Response:
         about = f"{exc.field}: {exc.message}" if exc.field else exc.message
         return _form(request, draft, Said(about_source=about), 422)
     filled = JobDraft(draft.source, draft.backend, draft.entry, text)
-    return _form(request, filled, _read(filled)[1])
+    return _form(request, filled, _read(filled, check)[1])
 
 
-def _validate(request: Request, draft: JobDraft) -> Response:
-    said = _read(draft)[1]
+def _validate(request: Request, draft: JobDraft, check: Check) -> Response:
+    said = _read(draft, check)[1]
     return _form(request, draft, said, 200 if said.valid else 422)
 
 
@@ -119,7 +123,7 @@ def _submit(
     database: Database,
     notifier: Notifier,
 ) -> Response:
-    job, said = _read(draft)
+    job, said = _read(draft, partial(all_findings, settings=settings, database=database))
     if job is None:
         return _form(request, draft, said, 422)
     try:
@@ -129,10 +133,10 @@ def _submit(
     return RedirectResponse(f"/jobs/{status.id}", 303)
 
 
-def _read(draft: JobDraft) -> tuple[Job | None, Said]:
+def _read(draft: JobDraft, check: Check) -> tuple[Job | None, Said]:
     try:
         with _READING:
-            job, warnings = job_text.checked(draft.job, draft.source)
+            job, warnings = job_text.checked(draft.job, draft.source, check)
     except InvalidJob as exc:
         return None, Said(list(exc.findings))
     except InvalidInput as exc:

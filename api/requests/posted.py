@@ -17,7 +17,7 @@ class Posted(Generic[Model]):
 
     def __init__(self, model: type[Model], data: object) -> None:
         self._model = model
-        self._data = data
+        self.data = data
 
     def read(self) -> Model:
         """The model.
@@ -26,14 +26,14 @@ class Posted(Generic[Model]):
             InvalidInput: the data are too many, too deep, or have a text with a NUL.
             RequestValidationError: the fields that are wrong.
         """
-        problem = data_problem(self._data)
+        problem = data_problem(self.data)
         if problem is not None:
             raise InvalidInput(*problem)
         try:
-            return self._model.model_validate(self._data)
+            return self._model.model_validate(self.data)
         except ValidationError as exc:
             found = [{**e, "loc": ("body", *e["loc"])} for e in exc.errors(include_url=False)]
-            raise RequestValidationError(found, body=self._data) from exc
+            raise RequestValidationError(found, body=self.data) from exc
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

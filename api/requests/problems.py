@@ -2,6 +2,8 @@
 
 import logging
 import math
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -17,6 +19,8 @@ from db.repositories.jobs import KeyReused
 from warpsmith.domain.jobs.job import Job
 from warpsmith.errors import InvalidInput, NotFound, Unavailable
 from warpsmith.http_models import FieldProblem, Problem
+from warpsmith.job_files.finding import Finding
+from warpsmith.job_files.jobfile import InvalidJob
 from warpsmith.job_files.validation_errors import field_problems
 from warpsmith.system.storage_errors import cause_of
 
@@ -142,9 +146,13 @@ def _is_json(request: Request) -> bool:
 
 def _invalid(_: Request, exc: Exception) -> Response:
     assert isinstance(exc, InvalidInput)
-    return problem(
-        422, "The request is not valid", errors=(FieldProblem(field=exc.field, message=exc.message),)
-    )
+    found = exc.findings if isinstance(exc, InvalidJob) else (Finding(exc.field, exc.message),)
+    return problem(422, "The request is not valid", errors=told(found))
+
+
+def told(found: Iterable[Finding]) -> tuple[FieldProblem, ...]:
+    """Findings as they are sent; their lines are those of sources, since a job has none of its own."""
+    return tuple(FieldProblem.model_validate(replace(f, line=f.inner_line).as_json()) for f in found)
 
 
 def _key_reused(_: Request, exc: Exception) -> Response:

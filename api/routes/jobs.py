@@ -8,7 +8,7 @@ from api.live import news
 from api.live.shared_polls import poll_of
 from api.requests.auth import Caller, CurrentCaller, allow
 from api.requests.posted import Posted
-from api.requests.problems import Conflict, responses
+from api.requests.problems import Conflict, responses, told
 from api.requests.query_names import JobsAskedFor
 from api.routes.admission import admit, admit_caller
 from api.routes.dependencies import (
@@ -22,7 +22,7 @@ from api.routes.dependencies import (
     ReadSession,
 )
 from api.routes.example_job import EXAMPLES
-from api.routes.service_checks import check_job, check_room
+from api.routes.service_checks import all_findings, check_job, devices_for
 from db.api_keys import KeyScope
 from db.engine import Database
 from db.queue.broker import Notifier, relay
@@ -35,11 +35,13 @@ from warpsmith.http_models import (
     NO_NUL,
     CandidateList,
     EventPage,
+    JobCheck,
     JobPage,
     JobResult,
     JobStatus,
     TrialPage,
 )
+from warpsmith.job_files.jobfile import job_or_findings
 from warpsmith.settings import Settings
 from warpsmith.system.tracing import job_span
 
@@ -85,6 +87,19 @@ def submit(
     return status
 
 
+@router.post("/check", dependencies=allow(KeyScope.SUBMIT), responses=responses(400, 413, 415, 422))
+def check(
+    posted: Annotated[Posted[Job], Body(openapi_examples=EXAMPLES)],
+    settings: CurrentSettings,
+    database: FleetDatabase,
+) -> JobCheck:
+    """Check a job without storing, compiling or running it."""
+    found = job_or_findings(posted.data) if isinstance(posted.data, dict) else posted.read()
+    if isinstance(found, Job):
+        found = all_findings(found, settings, database)
+    return JobCheck(valid=not any(f.is_error for f in found), findings=told(found))
+
+
 def store(
     job: Job,
     idempotency_key: str | None,
@@ -97,20 +112,23 @@ def store(
     """Store a job and publish its first message; its status.
 
     Raises:
-        InvalidInput: the field that this service does not accept.
+        InvalidJob: the fields that this service does not accept.
         TooMany: the key has used up its budget, or the service its number of open jobs.
     """
-    check_job(job, settings)
+    with database.read() as session:
+        again = JobRepository(session).stored(caller.tenant, idempotency_key)
+    if not again:
+        check_job(job, settings, devices_for(database, job))
     with database.write() as session:
         jobs = JobRepository(session)
         if not jobs.stored(caller.tenant, idempotency_key):
-            check_room(session, job, settings)
             admit(session, caller, job, settings)
         row, new = jobs.create(
             job, idempotency_key, tenant=caller.tenant, api_key=caller.key, priority=priority
         )
         nobody = unserved(session, row, settings.unserved_limit_s) if new else None
-        if nobody is not None and nobody.lacking:
+        # A worker of this machine itself may be about to start.
+        if nobody is not None and (nobody.lacking or nobody.limit_s):
             jobs.set_detail(row.id, nobody.words(begun=False))
         status = job_status(session, row.id)
     with job_span("submit", row.id):

@@ -144,7 +144,7 @@ def test_a_draft_becomes_a_job(embedded: Service) -> None:
     assert "source_file: kernel.cl" in draft and "TODO" in draft and "/tmp" not in draft
     assert "job.yaml:1" in wrong and "/tmp" not in wrong
     assert "none" in absent
-    assert right == "scale: nothing is wrong"
+    assert right == "scale: valid; not compiled"
 
 
 def test_a_tool_may_do_what_its_key_may(service: Service) -> None:

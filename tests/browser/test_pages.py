@@ -160,7 +160,7 @@ def test_a_pasted_source_becomes_a_job(page: Page, service: Service, watch: Watc
     assert "role: nonsense" in selected
     page.get_by_label("YAML").fill(text)
     page.get_by_role("button", name="Check").click()
-    expect(page.locator(".notice")).to_contain_text("Nothing is wrong")
+    expect(page.locator(".notice")).to_contain_text("No errors")
     page.get_by_role("button", name="Submit").click()
     page.wait_for_url("**/jobs/*")
     with service.database.read() as session:

@@ -17,7 +17,7 @@ from warpsmith.domain.jobs.job import Job, NumpyReference
 from warpsmith.domain.jobs.rewriter import TemplateReport, rewriter
 from warpsmith.domain.templates.space import Space
 from warpsmith.errors import ChildDied
-from warpsmith.job_checks.all_findings import known_findings, unfinished_lines
+from warpsmith.job_checks.all_findings import known_findings, unfinished
 from warpsmith.job_files.finding import Finding
 from warpsmith.job_files.jobfile import InvalidJob, JobFile, placed
 from warpsmith.sandbox.hosts.device_host import Probe, probe_devices
@@ -80,9 +80,9 @@ def validate(path: Path, wishes: Wishes) -> Report:
     except InvalidJob as exc:
         report.findings += exc.findings
         told = {f.line for f in exc.findings}
-        report.findings += [f for f in _unfinished(file) if f.line not in told]
+        report.findings += [f for f in unfinished(file) if f.line not in told]
     else:
-        report.findings += _unfinished(file)
+        report.findings += unfinished(file)
         _look(report, report.job, wishes)
         _name_source(report, file)
     report.findings = file.located(report.findings)
@@ -117,7 +117,7 @@ def _look(report: Report, job: Job, wishes: Wishes) -> None:
 
 
 def _check_reference(report: Report, job: Job, scope: Mapping[str, Value]) -> None:
-    if not any(f.is_error and f.field.startswith("workloads") for f in report.findings):
+    if not any(f.is_error and f.field.startswith(("workloads", "reference")) for f in report.findings):
         checked = check_reference(job, scope)
         report.reference = checked.note
         report.findings += [checked.finding] if checked.finding else []
@@ -179,19 +179,6 @@ def _name_source(report: Report, file: JobFile) -> None:
         ]
 
 
-def _unfinished(file: JobFile) -> list[Finding]:
-    if file.path.suffix == ".json":
-        return []
-    sources: set[int] = set()
-    for section in ("kernel", "reference"):
-        held = file.data.get(section)
-        text = held.get("source") if isinstance(held, Mapping) else None
-        first, second = file.lines.of(f"{section}.source", 1), file.lines.of(f"{section}.source", 2)
-        if isinstance(text, str) and first is not None and first != second:
-            sources |= set(range(first, first + text.count("\n") + 1))
-    return list(unfinished_lines(file.text, sources))
-
-
 def summary(report: Report) -> Iterator[str]:
     """A valid job in lines."""
     job = report.job
@@ -228,15 +215,7 @@ def summary(report: Report) -> Iterator[str]:
 def as_json(report: Report) -> str:
     """Findings by line, and what would be tuned, as JSON for programs."""
     job, template = report.job, report.template
-    found = [
-        {
-            "severity": "error" if f.is_error else "warning",
-            "line": f.line,
-            "field": f.field,
-            "message": f.message,
-        }
-        for f in report.findings
-    ]
+    found = [f.as_json() for f in report.findings]
     held: dict[str, object] = {"file": str(report.path), "valid": report.valid, "findings": found}
     if job is not None:
         held |= {"name": job.name, "workloads": [w.key for w in job.workloads]}

@@ -10,7 +10,9 @@ from warpsmith.domain.jobs.memory import buffer_bytes, check_memory
 from warpsmith.errors import ExpressionError, InvalidInput
 from warpsmith.job_checks.parameters import parameter_findings
 from warpsmith.job_checks.service_limits import service_findings
+from warpsmith.job_checks.syntax import syntax_findings
 from warpsmith.job_files.finding import Finding
+from warpsmith.job_files.jobfile import JobFile
 from warpsmith.registry import Kind, load_all
 from warpsmith.settings import Settings
 
@@ -25,19 +27,27 @@ def known_findings(job: Job, settings: Settings, devices: Sequence[DeviceInfo] =
     Args:
         devices: devices of the job's back end, if any are present.
     """
-    yield from service_findings(job, settings)
-    yield from source_findings(job, devices)
+    yield from posted_findings(job, settings, devices)
     scope = devices[0].scope() if devices else {}
     yield from launch_warnings(job, scope, settings.permitted_includes())
     yield from tolerance_findings(job)
-    yield from _memory(job, devices, settings)
+
+
+def posted_findings(job: Job, settings: Settings, devices: Sequence[DeviceInfo]) -> Iterator[Finding]:
+    """Findings of the checks that can refuse a job, which a service makes before it accepts one."""
+    yield from service_findings(job, settings)
+    yield from source_findings(job, devices)
+    yield from memory_findings(job, settings, devices)
 
 
 def source_findings(job: Job, devices: Sequence[DeviceInfo] = ()) -> Iterator[Finding]:
     """Findings that follow from the job and its source alone, whatever a service permits."""
+    yield from syntax_findings(job)
     for check in load_all(Kind.SOURCE_CHECK):
         yield from check(job, devices)
-    yield from parameter_findings(job, devices[0].scope() if devices else {})
+    # One device that a constraint leaves some configurations is enough.
+    scopes = {str(d.scope()): d.scope() for d in devices} or {"": {}}
+    yield from min((list(parameter_findings(job, scope)) for scope in scopes.values()), key=len)
 
 
 def launch_warnings(
@@ -67,6 +77,20 @@ def tolerance_findings(job: Job) -> Iterator[Finding]:
             yield Finding(f"tolerances.{argument.name}", words, is_error=False)
 
 
+def unfinished(file: JobFile) -> list[Finding]:
+    """Findings for the lines of a job file, outside of sources, that are marked as unfinished."""
+    if file.path.suffix == ".json":
+        return []
+    sources: set[int] = set()
+    for section in ("kernel", "reference"):
+        held = file.data.get(section)
+        text = held.get("source") if isinstance(held, Mapping) else None
+        first, second = file.lines.of(f"{section}.source", 1), file.lines.of(f"{section}.source", 2)
+        if isinstance(text, str) and first is not None and first != second:
+            sources |= set(range(first, first + text.count("\n") + 1))
+    return list(unfinished_lines(file.text, sources))
+
+
 def unfinished_lines(text: str, apart: Collection[int] = ()) -> Iterator[Finding]:
     """Findings for the lines of a job file that are marked as unfinished.
 
@@ -85,7 +109,10 @@ def unfinished_lines(text: str, apart: Collection[int] = ()) -> Iterator[Finding
         yield Finding("", words, is_error=False, line=number)
 
 
-def _memory(job: Job, devices: Sequence[DeviceInfo], settings: Settings) -> Iterator[Finding]:
+def memory_findings(job: Job, settings: Settings, devices: Sequence[DeviceInfo]) -> Iterator[Finding]:
+    """Findings about buffers that no device, or no permitted job, has room for."""
+    if job.kernel.backend.language.is_recorded:
+        return
     try:
         check_memory(job, devices, settings.job_memory_bytes)
     except InvalidInput as exc:

@@ -1,6 +1,6 @@
 """Jobs as text that an agent writes: a draft for a source, and the job of a text."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from warpsmith.domain.device import Backend, written_backends
 from warpsmith.domain.jobs.job import Job
 from warpsmith.errors import InvalidInput
-from warpsmith.job_checks.all_findings import source_findings
+from warpsmith.job_checks.all_findings import source_findings, unfinished
 from warpsmith.job_files.finding import Finding
 from warpsmith.job_files.jobfile import InvalidJob, JobFile, placed
 from warpsmith.registry import Kind, load_only
@@ -45,18 +45,22 @@ def read(text: str, source: str = "") -> tuple[Job, list[str]]:
     try:
         job, warnings = checked(text, source)
     except InvalidJob as exc:
-        raise InvalidInput("job", str(exc)) from exc
+        errors = [f for f in exc.findings if f.is_error]
+        raise InvalidInput("job", str(InvalidJob(exc.path, errors))) from exc
     return job, [placed(_JOB, f) for f in warnings]
 
 
-def checked(text: str, source: str = "") -> tuple[Job, list[Finding]]:
+def checked(
+    text: str, source: str = "", check: Callable[[Job], Iterable[Finding]] = source_findings
+) -> tuple[Job, list[Finding]]:
     """The job of a YAML or JSON text, and warnings about it.
 
     Args:
         source: as in `read`.
+        check: finds what is wrong with the job.
 
     Raises:
-        InvalidJob: the fields that are wrong, with their lines.
+        InvalidJob: the fields that are wrong, with their lines; warnings follow.
         InvalidInput: the text is too long.
     """
     if len(text) + len(source) > MAX_CHARACTERS:
@@ -65,16 +69,20 @@ def checked(text: str, source: str = "") -> tuple[Job, list[Finding]]:
         path = Path(folder) / "job.yaml"
         for backend in written_backends():
             (Path(folder) / f"kernel{backend.language.ending}").write_text(source, encoding="utf-8")
+        marked: list[Finding] = []
         try:
             file = JobFile.parsed(path, text)
+            marked = unfinished(file)
             job = file.job()
-            found = file.located(source_findings(job))
+            found = file.located([*marked, *check(job)])
         except InvalidJob as exc:
-            raise InvalidJob(_JOB, [_outside(f, folder) for f in exc.findings]) from exc
-    errors = [f for f in found if f.is_error]
-    if errors:
-        raise InvalidJob(_JOB, [_outside(f, folder) for f in errors])
-    return job, [_outside(f, folder) for f in found]
+            told = {f.line for f in exc.findings}
+            found = [*exc.findings, *(f for f in marked if f.line not in told)]
+            raise InvalidJob(_JOB, [_outside(f, folder) for f in found]) from exc
+    found = [_outside(f, folder) for f in sorted(found, key=lambda f: not f.is_error)]
+    if found and found[0].is_error:
+        raise InvalidJob(_JOB, found)
+    return job, found
 
 
 def _outside(finding: Finding, folder: str) -> Finding:

@@ -15,7 +15,7 @@ from warpsmith.source.macros.replaced_names import replaced_names
 
 _Numbered = tuple[int, Constraint]
 _Scopes = list[dict[str, Value]]
-LOOK_S = 10.0
+LOOK_S = 2.0
 """Seconds for constraints that the defaults break; what could not be told by then is no error."""
 
 

@@ -18,5 +18,10 @@ class Finding:
     inner_line: int | None = None
     """Line of the text that the field holds (a source), from 1."""
 
+    def as_json(self) -> dict[str, str | int | None]:
+        """The finding for programs."""
+        severity = "error" if self.is_error else "warning"
+        return {"severity": severity, "line": self.line, "field": self.field, "message": self.message}
+
     def __str__(self) -> str:
         return f"{self.field}: {self.message}" if self.field else self.message

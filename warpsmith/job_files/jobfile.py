@@ -84,7 +84,7 @@ class JobFile:
         Raises:
             InvalidJob: the fields that are wrong, in the order of the file.
         """
-        found = _job_or_findings(self.data, self.path.parent, self.include_dirs)
+        found = job_or_findings(self.data, self.path.parent, self.include_dirs)
         if isinstance(found, Job):
             return found
         findings = self.located(found)
@@ -151,16 +151,17 @@ def parse_job(data: Mapping[str, Any], folder: Path | None = None) -> Job:
     Raises:
         InvalidInput: the fields that are wrong.
     """
-    found = _job_or_findings(data, folder)
+    found = job_or_findings(data, folder)
     if isinstance(found, Job):
         return found
     rest = "".join(f"\n{f}" for f in found[1:MAX_PROBLEMS])
     raise InvalidInput(found[0].field, found[0].message + rest)
 
 
-def _job_or_findings(
-    data: Mapping[str, Any], folder: Path | None, include_dirs: Sequence[Path] = ()
+def job_or_findings(
+    data: Mapping[str, Any], folder: Path | None = None, include_dirs: Sequence[Path] = ()
 ) -> Job | list[Finding]:
+    """The job of plain data, or the fields that are wrong; arguments as of `parse_job` and `load_job`."""
     problem = data_problem(data)
     if problem is not None:
         return [Finding(*problem)]

@@ -132,7 +132,8 @@ def message_of(field: str, value: object) -> str:
     node[last] = value
     with pytest.raises(InvalidInput) as caught:
         check_job(parse_job(data), Settings(_env_file=None))
-    return str(caught.value).splitlines()[0]
+    said = InvalidInput(caught.value.field, caught.value.message)
+    return str(said).splitlines()[0]
 
 
 def quoted_messages() -> list[str]:

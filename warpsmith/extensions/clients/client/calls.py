@@ -20,6 +20,7 @@ from warpsmith.http_models import (
     CandidateList,
     EventPage,
     Health,
+    JobCheck,
     JobLesson,
     JobLessonPage,
     JobPage,
@@ -55,6 +56,11 @@ class ClientMethods:
         params = [("priority", str(priority))] if priority else []
         read = JobStatus.model_validate_json
         return Request(read, "POST", "/v1/jobs", given_job(job).model_dump_json(), headers, params)
+
+    @Call
+    def check(self, job: Job) -> Request[JobCheck]:
+        """Say what is wrong with a job, without storing or running it."""
+        return Request(JobCheck.model_validate_json, "POST", "/v1/jobs/check", job.model_dump_json())
 
     @Call
     def status(self, job_id: str) -> Request[JobStatus]:

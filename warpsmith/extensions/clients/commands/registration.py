@@ -233,6 +233,8 @@ def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
         echo(f"{item.id}  {state}  {item.hostname}  {words}")
         for backend, reason in item.unavailable.items():
             echo(f"    {backend}: {reason}")
+    if not any(item.alive for item in found.items):
+        echo("no worker is alive; start one with `warpsmith worker`", err=True)
     if any(name.startswith(("cuda-", "hip-")) for item in found.items for name in item.devices):
         echo(f"{HIP_ON_NVIDIA}; {NOT_ON_AMD}")
 

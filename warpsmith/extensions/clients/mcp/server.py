@@ -64,7 +64,7 @@ class Tools:
     def validate(self, job: JobText, source: Source = "") -> str:
         """Say what is wrong with a job, without running anything."""
         found, warnings = job_text.read(job, source)
-        return "\n".join([f"{found.name}: nothing is wrong", *(f"warning: {w}" for w in warnings)])
+        return "\n".join([f"{found.name}: valid; not compiled", *(f"warning: {w}" for w in warnings)])
 
     async def submit(
         self, ctx: Context[Any, Any], job: JobText, source: Source = "", key: str = ""

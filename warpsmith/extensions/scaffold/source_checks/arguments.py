@@ -1,11 +1,13 @@
 """Compares the arguments of a job with the kernel's parameters: number, order, types, direction."""
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping
 
 from warpsmith.domain.arguments.argument import Argument, Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.source_text import code_of
 from warpsmith.extensions.scaffold.lines.arguments import SAMPLER
 from warpsmith.extensions.scaffold.reading.pointer_usage import pointer_usage
 from warpsmith.job_files.finding import Finding
@@ -14,6 +16,7 @@ from warpsmith.source.declarations.type_words import element_type
 from warpsmith.source.kernels.kernel_definitions import KernelDefinition
 
 _FIELD = "kernel.arguments"
+_TYPES = ("float", "double", "half", "int", "char", "short", "long", "bool", "void", "signed", "unsigned")
 
 
 def argument_findings(
@@ -40,6 +43,18 @@ def argument_findings(
                 yield Finding(f"{_FIELD}.{n}.name", moved[n])
         else:
             yield from _one(f"{_FIELD}.{n}", argument, a, kernel, types, certain)
+        if certain and a.dtype is None and a.base not in {*types, *job.space.defaults}:
+            yield from _misspelt(a, kernel, job.kernel.source or "")
+
+
+def _misspelt(a: KernelArgument, kernel: KernelDefinition, source: str) -> Iterator[Finding]:
+    """An error for a type that no header can declare, is declared nowhere, and is nearly a built-in one."""
+    near = difflib.get_close_matches(a.base, _TYPES, n=1, cutoff=0.75) if a.base.isalpha() else []
+    # A declaration has a sign after the name, or says before it what is declared.
+    declares = rf"\b(?:struct|class|union|enum|using|typename|define)\s+{a.base}\b|\b{a.base}\s*+[^\s*&\w]"
+    if near and not re.search(declares, code_of(source, characters=False)):
+        words = f"`{_declared(a)}` in line {kernel.line}: no type is called {a.base}"
+        yield Finding("kernel.source", f"{words}; did you mean {near[0]!r}?", inner_line=kernel.line)
 
 
 def _count(given: tuple[Argument, ...], kernel: KernelDefinition) -> Finding:

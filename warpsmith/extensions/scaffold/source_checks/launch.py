@@ -52,13 +52,15 @@ def _of_launch(job: Job, devices: Sequence[DeviceInfo]) -> Iterator[Finding]:
     yield from _axes(job)
     left_out = list(remainder_findings(job, scope))
     yield from left_out
+    kernel = _plain(job)
     for index, workload in enumerate(job.workloads):
         names = {**scope, **workload.scope(), **job.space.defaults}
         block, grid = _sizes(job.kernel.launch.block, names), _sizes(job.kernel.launch.grid, names)
         of_each = [list(_too_large(block, grid, limits)) for limits in _limits(job.kernel.backend, devices)]
         found = min(of_each, key=len, default=[])
         yield from found
-        uncovered = () if found or left_out else tuple(_uncovered(job, workload, index, block, grid, names))
+        known = found or left_out
+        uncovered = () if known else tuple(_uncovered(job, kernel, workload, index, block, grid, names))
         yield from uncovered
         if found or uncovered:
             return
@@ -104,6 +106,7 @@ def _too_large(block: list[int] | None, grid: list[int] | None, limits: _Limits)
 
 def _uncovered(
     job: Job,
+    kernel: KernelDefinition | None,
     workload: Workload,
     index: int,
     block: list[int] | None,
@@ -113,7 +116,6 @@ def _uncovered(
     if block is None or grid is None:
         return
     threads = prod(block) * prod(grid)
-    kernel = _plain(job)
     for a, argument in enumerate(job.kernel.arguments if kernel is not None else ()):
         each = 0 if kernel is None else _stores(kernel, a)
         elements = _sizes(argument.shape, names)
