@@ -76,19 +76,24 @@ def submit(
     priority: Annotated[
         int, Query(ge=-10, le=10, description="Among the jobs of your tenant; higher goes first.")
     ] = 0,
+    check: Annotated[
+        bool, Query(description="False: do not read the sources, for one that the reader gets wrong.")
+    ] = True,
     idempotency_key: Key = None,
 ) -> JobStatus:
     """Submit a tuning job. It is stored before the response is sent; poll its status at `Location`."""
     with database.read() as session:
         if not JobRepository(session).stored(caller.tenant, idempotency_key):
             admit_caller(session, caller, settings)
-    status = store(posted.read(), idempotency_key, priority, caller, settings, database, notifier)
+    status = store(
+        posted.read(), idempotency_key, priority, caller, settings, database, notifier, reads=check
+    )
     response.headers.update({"Location": f"/v1/jobs/{status.id}"} | poll_of(status).headers())
     return status
 
 
 @router.post("/check", dependencies=allow(KeyScope.SUBMIT), responses=responses(400, 413, 415, 422))
-def check(
+def check_only(
     posted: Annotated[Posted[Job], Body(openapi_examples=EXAMPLES)],
     settings: CurrentSettings,
     database: FleetDatabase,
@@ -108,6 +113,8 @@ def store(
     settings: Settings,
     database: Database,
     notifier: Notifier,
+    *,
+    reads: bool = True,
 ) -> JobStatus:
     """Store a job and publish its first message; its status.
 
@@ -118,7 +125,7 @@ def store(
     with database.read() as session:
         again = JobRepository(session).stored(caller.tenant, idempotency_key)
     if not again:
-        check_job(job, settings, devices_for(database, job))
+        check_job(job, settings, devices_for(database, job), reads=reads)
     with database.write() as session:
         jobs = JobRepository(session)
         if not jobs.stored(caller.tenant, idempotency_key):

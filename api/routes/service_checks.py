@@ -1,7 +1,7 @@
 """Checks of a job before it is accepted: supported features, limits of devices, the job's sources."""
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from db.engine import Database
@@ -28,9 +28,15 @@ def devices_for(database: Database, job: Job) -> Sequence[DeviceInfo]:
         return WorkerRepository(session).of_backend(job.kernel.backend.value)
 
 
-def check_job(job: Job, settings: Settings, devices: Sequence[DeviceInfo] = ()) -> None:
-    """Raises InvalidJob with the fields that this service cannot accept."""
-    errors = [f for f in _found(job, settings, devices, posted_findings) if f.is_error]
+def check_job(
+    job: Job, settings: Settings, devices: Sequence[DeviceInfo] = (), *, reads: bool = True
+) -> None:
+    """Raises InvalidJob with the fields that this service cannot accept.
+
+    Args:
+        reads: read the sources as well.
+    """
+    errors = [f for f in _found(job, settings, devices, posted_findings if reads else _unread) if f.is_error]
     if errors:
         raise InvalidJob(Path("job"), errors)
 
@@ -41,13 +47,18 @@ def all_findings(job: Job, settings: Settings, database: Database) -> list[Findi
 
 
 def _found(job: Job, settings: Settings, devices: Sequence[DeviceInfo], check: Check) -> list[Finding]:
-    """The findings of a check, or without reading the sources if that would keep others waiting."""
+    """The findings of a check, or those without the sources if reading them would keep others waiting."""
     characters = sum(map(len, (job.kernel.source or "", *job.kernel.files.values())))
     if characters > MOST_CHARACTERS or not _READING.acquire(timeout=WAIT_S):
-        words = f"not read: longer than {MOST_CHARACTERS} characters, or others are read; a worker reads it"
-        found = [*service_findings(job, settings), *memory_findings(job, settings, devices)]
-        return [*found, Finding("kernel.source", words, is_error=False)]
+        return list(_unread(job, settings, devices))
     try:
         return list(check(job, settings, devices))
     finally:
         _READING.release()
+
+
+def _unread(job: Job, settings: Settings, devices: Sequence[DeviceInfo]) -> Iterator[Finding]:
+    yield from service_findings(job, settings)
+    yield from memory_findings(job, settings, devices)
+    words = f"not read: longer than {MOST_CHARACTERS} characters, or others are read; a worker reads it"
+    yield Finding("kernel.source", words, is_error=False)

@@ -13,6 +13,7 @@ from warpsmith.tuning.lessons.lesson import Lesson
 PUBLIC = {"GET /healthz", "GET /readyz"}
 BODIES: dict[str, Callable[[], dict[str, Any]]] = {
     "POST /v1/jobs": body,
+    "POST /v1/jobs/check": body,
     "POST /v1/agent-requests/{request_id}/reply": lambda: {"answer": {}},
     "POST /v1/webhooks": lambda: {"url": "https://93.184.216.34/hook"},
     "POST /v1/lessons": lambda: {"job": "elsewhere", "lesson": lesson()},

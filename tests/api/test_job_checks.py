@@ -310,3 +310,10 @@ def test_the_page_lists_what_is_unfinished(http: httpx2.Client) -> None:
     assert wrong.status_code == 422
     assert "did you mean" in wrong.text
     assert "TODO is left" in wrong.text
+
+
+def test_who_submits_may_have_the_source_unread(http: httpx2.Client) -> None:
+    job = changed(put("kernel.entry", "adk"))
+    assert http.post("/v1/jobs?check=false", json=job).status_code == 202
+    refused = job | {"budget": {"trials": 1, "seconds": 1}, "kernel": job["kernel"] | {"options": ["-I/x"]}}
+    assert http.post("/v1/jobs?check=false", json=refused).status_code == 422

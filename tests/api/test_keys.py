@@ -29,6 +29,7 @@ IDS = {
 }
 NEEDED = {
     "POST /v1/jobs": KeyScope.SUBMIT,
+    "POST /v1/jobs/check": KeyScope.SUBMIT,
     "GET /v1/jobs": KeyScope.READ,
     "GET /v1/jobs/{job_id}": KeyScope.READ,
     "GET /v1/jobs/{job_id}/trials": KeyScope.READ,

@@ -39,6 +39,7 @@ FLEET = {
     "GET /v1/workers",
     "GET /v1/stream",
     "POST /v1/jobs",
+    "POST /v1/jobs/check",
     "POST /v1/lessons",
     "POST /v1/webhooks",
 }

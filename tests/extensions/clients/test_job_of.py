@@ -168,7 +168,9 @@ def test_a_reference_is_a_function_or_its_text() -> None:
     assert found["y"].tolist() == [6, 6] and found["sum"].tolist() == [7, 7]
     text = call(reference="def f(inputs, dims):\n    return {}\n").reference
     assert isinstance(text, NumpyReference) and text.function == "f"
-    assert call(reference=NumpyReference(source="x")).reference == NumpyReference(source="x")
+    held_already = NumpyReference(source="def reference(inputs, dims):\n    return {}\n")
+    assert call(reference=held_already).reference == held_already
+    assert refused(reference=NumpyReference(source="x")).field == "reference.function"
     assert refused(reference=3).field == "reference"
 
 

@@ -44,23 +44,27 @@ class ClientMethods:
     """
 
     @Call
-    def submit(self, job: GivenJob, key: str | None = None, priority: int = 0) -> Request[JobStatus]:
+    def submit(
+        self, job: GivenJob, key: str | None = None, priority: int = 0, *, check: bool = True
+    ) -> Request[JobStatus]:
         """Submit a job.
 
         Args:
             job: a `Job`, a mapping in the job form, or the path of a job file.
             key: idempotency key; the same key returns the same job.
             priority: from -10 to 10; among the jobs of the tenant, the higher goes first.
+            check: have the service read the sources before it accepts the job.
         """
         headers = {"Idempotency-Key": key} if key else {}
         params = [("priority", str(priority))] if priority else []
+        params += [] if check else [("check", "false")]
         read = JobStatus.model_validate_json
         return Request(read, "POST", "/v1/jobs", given_job(job).model_dump_json(), headers, params)
 
     @Call
-    def check(self, job: Job) -> Request[JobCheck]:
+    def check(self, job: GivenJob) -> Request[JobCheck]:
         """Say what is wrong with a job, without storing or running it."""
-        return Request(JobCheck.model_validate_json, "POST", "/v1/jobs/check", job.model_dump_json())
+        return Request(JobCheck.model_validate_json, "POST", "/v1/jobs/check", given_job(job).model_dump_json())
 
     @Call
     def status(self, job_id: str) -> Request[JobStatus]:

@@ -104,6 +104,7 @@ def _refusal(reply: Reply) -> InvalidInput | NotFound | Unavailable:
         return InvalidInput("API key", words or problem.title)
     if reply.status >= 500:
         return Unavailable(f"{problem.title}: {words}")
-    if len(problem.errors) == 1 and problem.errors[0].field:
-        return InvalidInput(problem.errors[0].field, problem.errors[0].message)
+    if problem.errors and problem.errors[0].field:
+        rest = "".join(f"\n{e.field}: {e.message}" for e in problem.errors[1:])
+        return InvalidInput(problem.errors[0].field, problem.errors[0].message + rest)
     return InvalidInput("", words or problem.title)

@@ -98,7 +98,8 @@ def submit(
 
     file = JobFile.read(job, include_dirs or ())
     with connect(url) as client, file.naming_lines():
-        status = client.submit(labelled(checked_job(file, check), labels_of(label)), key, priority)
+        found = labelled(checked_job(file, check), labels_of(label))
+        status = client.submit(found, key, priority, check=check)
     echo(status.id)
     if status.state is JobState.QUEUED and status.detail:
         echo(f"warning: {status.detail}", err=True)

@@ -35,7 +35,7 @@ def tune(path: Path, out: Path, include_dirs: Sequence[Path] = (), checks: bool 
     job = checked_job(file, checks)
     with interrupts() as signals:
         try:
-            return _tune(file, job, out, signals)
+            return _tune(file, job, out, signals, checks)
         except Interrupted as exc:
             # The terminal may have ended.
             with contextlib.suppress(OSError):
@@ -43,11 +43,11 @@ def tune(path: Path, out: Path, include_dirs: Sequence[Path] = (), checks: bool 
             return exc.exit_code
 
 
-def _tune(file: JobFile, job: Job, out: Path, signals: Interrupts) -> int:
+def _tune(file: JobFile, job: Job, out: Path, signals: Interrupts, checks: bool) -> int:
     current = settings()
     service = embedded_service(current.data_dir, current.api_key_text, signals.hurry_with)
     with service as client, file.naming_lines():
-        status = submit_or_resume(client, job)
+        status = submit_or_resume(client, job, check=checks)
         echo(f"job {status.id}: {job.name}", err=True)
         end = follow(client, status.id)
         if end.state is not JobState.DONE:

@@ -153,11 +153,11 @@ def _start(folder: Path) -> _Service:
     return _Service(process, f"http://127.0.0.1:{port}", log_path, _surroundings())
 
 
-def submit_or_resume(client: Client, job: Job) -> JobStatus:
+def submit_or_resume(client: Client, job: Job, *, check: bool = True) -> JobStatus:
     """Submit a job. An equal one that was interrupted goes on; if it has ended, the job is a new one."""
     content = hashlib.sha256(job.model_dump_json().encode()).hexdigest()[:40]
     for run in count(1):
-        status = client.submit(job, f"tune-{content}-{run}")
+        status = client.submit(job, f"tune-{content}-{run}", check=check)
         if not status.state.is_terminal:
             break
     return status
