@@ -64,7 +64,8 @@ class ClientMethods:
     @Call
     def check(self, job: GivenJob) -> Request[JobCheck]:
         """Say what is wrong with a job, without storing or running it."""
-        return Request(JobCheck.model_validate_json, "POST", "/v1/jobs/check", given_job(job).model_dump_json())
+        body = given_job(job).model_dump_json()
+        return Request(JobCheck.model_validate_json, "POST", "/v1/jobs/check", body)
 
     @Call
     def status(self, job_id: str) -> Request[JobStatus]:
