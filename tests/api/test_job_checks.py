@@ -193,6 +193,9 @@ def test_warnings_are_said_and_refuse_nothing(http: httpx2.Client) -> None:
         '// {\n/* ( */\n__constant char s[] = "}";\n' + SOURCE,
         SOURCE.replace("b[i]", "b[(int[]){0}[0] + i]"),
         "typedef float flot;\n" + SOURCE.replace("float *a", "flot *a"),
+        SOURCE.replace("float *a", "void *a").replace("a[i]", "((__global const float *)a)[i]"),
+        "typedef struct { float x; } Float;\n"
+        + SOURCE.replace("float *a", "Float *a").replace("a[i]", "a[i].x"),
         "#define flot float\n" + SOURCE.replace("float *a", "flot *a"),
         "/* } */\n" + SOURCE + "/* { never ends",
     ],

@@ -382,3 +382,8 @@ def test_init_says_what_it_cannot_read(run: Runner, tmp_path: Path) -> None:
     assert ran.code == 2
     assert "other" in ran.err
     assert not (tmp_path / "scale.yaml").exists()
+
+
+def test_a_fleet_without_a_worker_says_so(run: Runner, url: str) -> None:
+    ran = run("workers", "--url", url)
+    assert (ran.code, ran.err) == (0, "no worker is alive; start one with `warpsmith worker`\n")

@@ -49,10 +49,10 @@ def argument_findings(
 
 def _misspelt(a: KernelArgument, kernel: KernelDefinition, source: str) -> Iterator[Finding]:
     """An error for a type that no header can declare, is declared nowhere, and is nearly a built-in one."""
-    near = difflib.get_close_matches(a.base, _TYPES, n=1, cutoff=0.75) if a.base.isalpha() else []
+    near = difflib.get_close_matches(a.base, _TYPES, n=1, cutoff=0.75) if a.base.isalpha() else [a.base]
     # A declaration has a sign after the name, or says before it what is declared.
     declares = rf"\b(?:struct|class|union|enum|using|typename|define)\s+{a.base}\b|\b{a.base}\s*+[^\s*&\w]"
-    if near and not re.search(declares, code_of(source, characters=False)):
+    if near and near[0] != a.base and not re.search(declares, code_of(source, characters=False)):
         words = f"`{_declared(a)}` in line {kernel.line}: no type is called {a.base}"
         yield Finding("kernel.source", f"{words}; did you mean {near[0]!r}?", inner_line=kernel.line)
 
