@@ -121,7 +121,7 @@ def test_whatever_ends_the_writing_says_how_to_fetch_the_result(
 
     monkeypatch.setattr(tune_module, "embedded_service", service)
     ended = SimpleNamespace(id="job7", state=JobState.DONE, detail="")
-    monkeypatch.setattr(tune_module, "submit_or_resume", lambda *_: ended)
+    monkeypatch.setattr(tune_module, "submit_or_resume", lambda *_, **__: ended)
     monkeypatch.setattr(tune_module, "follow", lambda *_: ended)
     monkeypatch.setattr(tune_module, "print_report", lambda _: None)
     monkeypatch.setattr(tune_module, "write_bundle", failing)

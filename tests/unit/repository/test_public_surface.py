@@ -116,7 +116,7 @@ def test_the_public_surface_is_the_golden_one() -> None:
         "form of a job | Job.name, required",
         "form of a job | Budget.trials",
         "form of a job | Backend = cuda",
-        "Python | warpsmith.Client.submit(self, job, key=, priority=)",
+        "Python | warpsmith.Client.submit(self, job, key=, priority=, check= (by name))",
         "settings | WARPSMITH_DATABASE_URL",
     ],
 )
