@@ -74,7 +74,7 @@ class KernelInput(Frozen):
     cache: str
     """State of the last-level cache in which launches are timed: `cold` or `hot`."""
     tolerances: dict[str, str]
-    """How far each output may lie from the reference, by argument."""
+    """Tolerance of each output against the reference, in words, by argument."""
     constraints: tuple[ConstraintText, ...] = ()
     """Constraints of the job, which every configuration keeps."""
     checked: str = ""

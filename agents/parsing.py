@@ -76,7 +76,7 @@ def find_object(text: str, *models: type[BaseModel]) -> dict[str, Any]:
 
 
 def _last(text: str, models: Sequence[type[BaseModel]], use: Callable[[dict[str, Any]], Used]) -> Used:
-    """What comes of the last object that is of use."""
+    """The answer, or the complaint, that the last usable object gives."""
     if len(text) > MAX_REPLY_CHARACTERS:
         raise BadReply(too_long(text))
     reply = _ReplyText(text, fences=any(map(may_be_fenced, models)))

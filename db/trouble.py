@@ -23,7 +23,7 @@ def tell_trouble(database: str, words: str) -> None:
 
 
 def trouble_of(database: str) -> str:
-    """What the writers of a database wait for at present; empty if nothing."""
+    """Storage error that writers of a database wait out at present; empty if there is none."""
     try:
         at_s, _, words = _place(database).read_bytes().rstrip(b"\0").decode(errors="replace").partition("\n")
         return words if 0 <= time.monotonic() - float(at_s) <= FRESH_S else ""

@@ -30,7 +30,7 @@ def readings(job: Job, known: Facts, device: DeviceInfo) -> tuple[str, ...]:
 
 
 def of_blocks(found: WorkloadFacts, device: DeviceInfo) -> str:
-    """What the number of blocks means for the device; empty if there are enough."""
+    """Idle multiprocessors and the remedy, in words; empty if there are enough blocks."""
     places = device.limits.multiprocessors
     unit = "cores" if device.shares_host else "multiprocessors"
     if 0 < found.blocks < places:

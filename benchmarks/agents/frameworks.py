@@ -1,4 +1,4 @@
-"""What users of PyTorch and transformers call instead of the kernels of `kernels/fresh.yaml`, eagerly.
+"""Eager operators of PyTorch and transformers that compute what production kernels do (jobs `fresh_*`).
 
 Each function takes the tensors of a job by the names of its arguments and its dimensions, and returns outputs
 by name. Plain numbers are those of the job. An output that the framework does not give is left out.

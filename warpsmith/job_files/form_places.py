@@ -1,4 +1,4 @@
-"""Where a form, as its schema describes it, has its fields, and what a value there may be."""
+"""Looks up the places of fields in a form's JSON schema, and the values that a union allows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -96,7 +96,7 @@ class FormPlaces:
             self._walk(inner, place, around)
 
     def _resolved(self, node: Any) -> Any:
-        """What a reference leads to, and what is beside `null`."""
+        """The node behind references and optional unions."""
         while True:
             rest = [m for m in node.get("anyOf", ()) if m != _NULL]
             if len(rest) == 1:

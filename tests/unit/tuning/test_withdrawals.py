@@ -1,4 +1,4 @@
-"""What a verification withdraws is mended, searched and verified again, if the budget allows."""
+"""A template that a verification withdraws is mended, searched and verified again, if the budget allows."""
 
 from collections.abc import Sequence
 from dataclasses import replace

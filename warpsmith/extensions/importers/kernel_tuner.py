@@ -132,7 +132,7 @@ def _is_named(call: ScriptCall) -> bool:
 
 
 def _chosen(path: Path, calls: Sequence[ScriptCall], entry: str | None) -> tuple[_Passed, int]:
-    """What a call passes, and its line."""
+    """Arguments of one call, with its line."""
     named = [(_Passed(c), c.line) for c in calls if _is_named(c)]
     if not named:
         raise InvalidInput(

@@ -100,7 +100,7 @@ class SanitizerCheck:
         return found
 
     def _disturbed(self, workload: Workload, winner: Built) -> str | None:
-        """What is wrong with one of many launches, in processes that disturb each other; None: nothing."""
+        """The first fault of many launches in processes that disturb each other; None: all were right."""
         if winner[1].binary not in self._wrong:
             session, case = self._session, Case(workload)
             session.expected.compute([case])
@@ -115,7 +115,7 @@ class SanitizerCheck:
         return self._wrong[winner[1].binary]
 
     def _judged(self, case: Case, outputs: Mapping[str, Array] | InvalidInput) -> str:
-        """What is wrong with outputs; empty if they are right."""
+        """Reason for refusing outputs; empty if they are right."""
         if isinstance(outputs, InvalidInput):
             return outputs.message
         inputs, report = self._session.inputs, RunReport(outputs, guard_violations=(), changed_inputs=())
