@@ -1,6 +1,6 @@
 """Input and reply of each role. The JSON schema of a reply is generated from these classes."""
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BeforeValidator,
@@ -164,7 +164,7 @@ class PlannerInput(Frozen):
     @model_serializer(mode="wrap")
     def _without_nothing(self, others: SerializerFunctionWrapHandler) -> dict[str, Any]:
         shown: dict[str, Any] = others(self)
-        left_out = [name for name in ("earlier", "example", "guides", "cards") if not shown.get(name)]
+        left_out = [name for name in ("earlier", "example", "cards") if not shown.get(name)]
         return {name: value for name, value in shown.items() if name not in left_out}
 
 
@@ -208,8 +208,6 @@ class TemplaterInput(PlannerInput):
     """Templates that were given to tools so far, by name."""
     calls: tuple[CallInput, ...] = ()
     """Tools that were used so far, in order."""
-    guides: dict[str, str] = {}
-    """Guides that fit the kernel, by name, with one line each. Left out if there are none."""
 
 
 class RepairerInput(TemplaterInput):
@@ -234,11 +232,6 @@ class TunerInput(Frozen):
 StepInput = (
     TesterInput | ProfilerInput | PlannerInput | IdeasInput | TemplaterInput | RepairerInput | TunerInput
 )
-
-
-def has_guides(question: StepInput) -> bool:
-    """True if a question lists guides to read."""
-    return isinstance(question, TemplaterInput) and bool(question.guides)
 
 
 class ValueOf(Frozen):
@@ -366,8 +359,6 @@ class CallText(Frozen):
     """A new template, which gets the next name: `d0`, `d1` and so on."""
     configurations: tuple[tuple[ValueOf, ...], ...] = Field(default=(), max_length=6)
     """Configurations of the template, each of which sets every parameter; empty: its defaults."""
-    topic: str = Field(default="", max_length=32)
-    """Name of the guide to read; empty for other tools."""
 
 
 class CallsReply(Frozen):
@@ -399,11 +390,6 @@ REPLIES: dict[AgentRole, type[Reply]] = {
 }
 
 
-def tool_names(guides: bool) -> tuple[ToolName, ...]:
-    """The tools of a conversation, with or without guides to read."""
-    return tuple(name for name in get_args(ToolName) if guides or name != "read_guide")
-
-
 def reply_of(role: AgentRole, ideas: int = 1) -> type[Reply]:
     """The class of a role's answer.
 
@@ -413,23 +399,17 @@ def reply_of(role: AgentRole, ideas: int = 1) -> type[Reply]:
     return IdeasReply if role == "planner" and ideas > 1 else REPLIES[role]
 
 
-def reply_schema(role: AgentRole, tools: int = 0, guides: bool = False, ideas: int = 1) -> dict[str, Any]:
+def reply_schema(role: AgentRole, tools: int = 0, ideas: int = 1) -> dict[str, Any]:
     """The JSON schema of a role's answer.
 
     Args:
         tools: number of tool calls that may be made in place of an answer.
-        guides: whether there are guides to read.
         ideas: see `reply_of`.
     """
     if not tools:
         return reply_of(role, ideas).model_json_schema()
     either: Any = reply_of(role, ideas) | CallsReply
-    schema = TypeAdapter(either).json_schema()
-    if not guides:
-        call = schema["$defs"]["CallText"]["properties"]
-        del call["topic"]
-        call["tool"]["enum"] = list(tool_names(guides))
-    return schema
+    return TypeAdapter(either).json_schema()
 
 
 def strict_schema(role: AgentRole, ideas: int = 1) -> dict[str, Any]:

@@ -36,6 +36,8 @@ class UtcDateTime(TypeDecorator[datetime]):
 class ModelJson(TypeDecorator[Any]):
     """A pydantic value stored as JSON. When it is read, its form is validated, and not again what it means.
 
+    Fields of other versions are left out.
+
     Args:
         name: distinguishes the type in SQLAlchemy's statement cache.
         annotation: what pydantic is to read.
@@ -55,7 +57,7 @@ class ModelJson(TypeDecorator[Any]):
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
         """Back to the value object."""
-        return None if value is None else self._adapter.validate_python(value, context=STORED)
+        return None if value is None else self._adapter.validate_python(value, context=STORED, extra="ignore")
 
     def copy(self, **kw: Any) -> "ModelJson":
         """SQLAlchemy copies types; the adapter is shared."""

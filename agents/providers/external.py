@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agents.context import StepContext
-from agents.contracts import StepInput, has_guides, reply_schema
+from agents.contracts import StepInput, reply_schema
 from agents.parsing import BadReply
 from agents.providers.step_record import CannotAnswer, Record
 from agents.questions.prompting import DATA, instructions, version
@@ -90,6 +90,6 @@ def ask(payload: StepPayload, asked: StepInput) -> PostedQuestion:
     return PostedQuestion(
         instructions=instructions(payload.role, asked, DATA),
         question=asked.model_dump(mode="json"),
-        wanted=reply_schema(payload.role, payload.tools, has_guides(asked), payload.ideas),
+        wanted=reply_schema(payload.role, payload.tools, payload.ideas),
         version=version(payload.role, asked),
     )

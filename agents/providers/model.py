@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from agents.context import StepContext
-from agents.contracts import has_guides, strict_schema
+from agents.contracts import strict_schema
 from agents.parsing import MAX_REPLY_CHARACTERS, BadReply, too_long
 from agents.providers.model_budget import Cost, Price, Purse, prompt_bound
 from agents.providers.model_transport import CallFailed, Completion, ModelCall, ModelTransport, ReplyForm
@@ -57,7 +57,6 @@ class ModelProvider:
             CannotAnswer: the budget does not allow a call, the server fails, or its replies cannot be used.
         """
         asked = question(payload, context)
-        guides = has_guides(asked)
 
         def first(canary: str, with_turns: bool) -> Prompt:
             return prompt(payload.role, asked, canary, context.turns if with_turns else None)
@@ -68,8 +67,7 @@ class ModelProvider:
             schema=strict_schema(payload.role, payload.ideas),
             accept=lambda text: accept(text, self.name, payload, context),
             about=context.job.kernel.text,
-            functions=functions(guides) if payload.tools else [],
-            has_guides=guides,
+            functions=functions() if payload.tools else [],
             has_turns=bool(payload.tools or context.turns),
         )
         result, record = Conversation(self, exchange).run()
@@ -91,7 +89,6 @@ class Exchange(Generic[Result]):
     form: ReplyForm = ReplyForm.SCHEMA
     """The best form that the schema allows."""
     functions: Sequence[dict[str, Any]] = ()
-    has_guides: bool = False
     has_turns: bool = False
     """True if functions or earlier turns are a part of the question."""
 
@@ -129,7 +126,7 @@ class Conversation(Generic[Result]):
         for _ in range(self._p.settings.openai_repairs + 1):
             completion, asked = self._complete(asked)
             self._record.prompt = asked.record(self._canary)
-            said, problem = _said(completion, self._exchange.has_guides)
+            said, problem = _said(completion)
             text = said.replace(self._canary, HIDDEN)
             self._record.reply = text
             try:
@@ -275,14 +272,14 @@ def _bound(
     return prompt_bound([*(m.content for m in messages), *called, *sent])
 
 
-def _said(completion: Completion, guides: bool) -> tuple[str, str]:
+def _said(completion: Completion) -> tuple[str, str]:
     """The text of a reply, and what is wrong with its size or the functions that it calls."""
     text = "\n".join(f"{c.name}({c.arguments})" for c in completion.calls) or completion.text
     if len(text) > MAX_REPLY_CHARACTERS:
         # Neither kept nor sent back: the budget pays for what is sent.
         return text[:SHOWN_CHARACTERS], too_long(text)
     try:
-        text, problem = as_reply(completion.calls, guides) if completion.calls else text, ""
+        text, problem = as_reply(completion.calls) if completion.calls else text, ""
     except BadReply as exc:
         problem = str(exc)
     return text, problem

@@ -2,14 +2,15 @@
 
 import re
 from functools import lru_cache
+from pathlib import Path
 
 from agents.context import StepContext
-from agents.questions.guide_finding import features_of
-from agents.questions.guide_pages import FOLDER
+from agents.questions.kernel_features import features_of
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import Backend
 from warpsmith.tuning.analysis.search_facts import facts_of
 
+FOLDER = Path(__file__).parents[1] / "cards"
 MOST_CARDS = 3
 FEW_BLOCKS = "few_blocks"
 """Feature of a kernel that has fewer blocks than the device has multiprocessors on some workload."""

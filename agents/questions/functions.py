@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.contracts import CallsReply, CallText, TemplateReply, tool_names
+from agents.contracts import CallsReply, CallText, TemplateReply
 from agents.parsing import BadReply, find_object
 from warpsmith.tuning.step_facts import AgentTurn
 from warpsmith.tuning.tasks import ToolName
@@ -18,7 +18,6 @@ _PURPOSE: dict[ToolName, str] = {
     "time": "Time configurations of a draft beside the user's kernel.",
     "profile": "Say what bounds a configuration of a draft, with the figures behind it.",
     "history": "Say what was tried in this job and what it gave.",
-    "read_guide": "Show one of the guides that the data list, by its name.",
 }
 _FIELDS: dict[ToolName, tuple[str, ...]] = {
     "compile": ("template", "draft", "configurations"),
@@ -26,7 +25,6 @@ _FIELDS: dict[ToolName, tuple[str, ...]] = {
     "time": ("draft", "configurations"),
     "profile": ("draft", "configurations"),
     "history": (),
-    "read_guide": ("topic",),
 }
 
 
@@ -40,29 +38,22 @@ class FunctionCall:
     """JSON, if the model kept to it."""
 
 
-def functions(guides: bool = False) -> list[dict[str, Any]]:
-    """The tools and the answer, as `tools` of a chat completion.
-
-    Args:
-        guides: whether there are guides to read.
-    """
+def functions() -> list[dict[str, Any]]:
+    """The tools and the answer, as `tools` of a chat completion."""
     schema = CallText.model_json_schema()
-    made = [_function(name, _PURPOSE[name], _part(schema, _FIELDS[name])) for name in tool_names(guides)]
+    made = [_function(name, _PURPOSE[name], _part(schema, _FIELDS[name])) for name in _PURPOSE]
     last = "Answer with a template: a draft by its name, or a new one."
     return [*made, _function(ANSWER, last, TemplateReply.model_json_schema())]
 
 
-def as_reply(calls: Sequence[FunctionCall], guides: bool = False) -> str:
+def as_reply(calls: Sequence[FunctionCall]) -> str:
     """The calls of one message as the text of a reply. An answer beside calls of tools is left out: it was
     given before they said anything.
-
-    Args:
-        guides: whether there are guides to read.
 
     Raises:
         BadReply: a function is not known, or its arguments are no object.
     """
-    known = {*tool_names(guides), ANSWER}
+    known = {*_PURPOSE, ANSWER}
     made = []
     for call in calls:
         if call.name not in known:

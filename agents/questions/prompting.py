@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from agents.contracts import IdeasInput, PlannerInput, StepInput, TemplaterInput, has_guides, reply_schema
+from agents.contracts import IdeasInput, PlannerInput, StepInput, TemplaterInput, reply_schema
 from agents.questions.functions import FunctionCall, of_turn
 from agents.questions.page import answer_form, data_page
 from warpsmith.domain.jobs.job import AgentRole
@@ -99,7 +99,7 @@ def _more(question: StepInput) -> tuple[str, ...]:
     before its calls were used up."""
     parts = ["earlier"] if isinstance(question, PlannerInput) and question.earlier else []
     if isinstance(question, TemplaterInput) and (question.tools or question.calls):
-        parts += ["tools", "guides"] if question.guides else ["tools"]
+        parts.append("tools")
     return tuple(parts)
 
 
@@ -126,7 +126,7 @@ def prompt(
         question = question.model_copy(update=plain)
     tools = question.tools if isinstance(question, TemplaterInput) and turns is None else 0
     ideas = question.ideas if isinstance(question, IdeasInput) else 1
-    form = answer_form(reply_schema(role, tools, has_guides(question), ideas))
+    form = answer_form(reply_schema(role, tools, ideas))
     messages = list(opening(lambda where: instructions(role, question, where), data_page(question), form))
     for number, turn in enumerate(turns or ()):
         calls, said = of_turn(turn, number)

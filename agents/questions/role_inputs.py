@@ -20,7 +20,6 @@ from agents.contracts import (
     TunerInput,
 )
 from agents.questions.cards import cards_for
-from agents.questions.guide_finding import guides_for
 from agents.questions.kernel_input import kernel_input
 from agents.questions.readings import readings
 from agents.questions.remembered import example, lessons
@@ -106,7 +105,6 @@ def _templater(payload: StepPayload, context: StepContext, planner: PlannerInput
             for turn in context.turns
             for call, answer in zip(turn.calls, turn.answers, strict=True)
         ),
-        guides={g.name: g.line for g in guides_for(context)} if payload.tools or context.turns else {},
     )
 
 

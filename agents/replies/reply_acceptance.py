@@ -20,10 +20,8 @@ from agents.contracts import (
     TunerReply,
     ValueOf,
     reply_of,
-    tool_names,
 )
 from agents.parsing import BadReply, parse_reply
-from agents.questions.guide_pages import guides
 from agents.questions.role_inputs import drafts, permitted_rules
 from agents.questions.tried import history
 from agents.replies.constraint_checks import forbidden_by
@@ -158,7 +156,6 @@ def accept_calls(answer: CallsReply, payload: StepPayload, context: StepContext)
     known = drafts(context)
     made = []
     for index, text in enumerate(answer.calls):
-        _check_topic(index, text, context.job)
         call = _call(f"{payload.turn}.{index}", text, known, context)
         if call.template is not None:
             known[call.draft] = call.template
@@ -169,8 +166,6 @@ def accept_calls(answer: CallsReply, payload: StepPayload, context: StepContext)
 def _call(name: str, text: CallText, known: Mapping[str, Template], context: StepContext) -> ToolCall:
     if text.tool == "history":
         return ToolCall(id=name, tool=text.tool, answer=ToolAnswer.of([history(context)]))
-    if text.tool == "read_guide":
-        return ToolCall(id=name, tool=text.tool, answer=_guide(text.topic))
     try:
         draft, template = _draft(text, known, context)
         configurations = [
@@ -184,22 +179,6 @@ def _call(name: str, text: CallText, known: Mapping[str, Template], context: Ste
     return ToolCall(
         id=name, tool=text.tool, draft=draft, template=template, configurations=tuple(configurations)
     )
-
-
-def _check_topic(index: int, text: CallText, job: Job) -> None:
-    """Guides are for jobs that want them, and topics for guides."""
-    if text.tool == "read_guide" and not job.agents.guides:
-        raise BadReply(f"calls.{index}.tool: must be one of {', '.join(tool_names(guides=False))}")
-    if text.topic and text.tool != "read_guide":
-        raise BadReply(f"calls.{index}.topic: no such field for {text.tool}; leave it out")
-
-
-def _guide(topic: str) -> ToolAnswer:
-    """A guide, also one that was not listed: what a kernel is like, its reader may know better."""
-    found = guides().get(topic)
-    if found is not None:
-        return ToolAnswer(text=found.page)
-    return ToolAnswer(text=f"topic: there is no {topic!r}; known: {', '.join(guides())}", ok=False)
 
 
 def _draft(text: CallText, known: Mapping[str, Template], context: StepContext) -> tuple[str, Template]:

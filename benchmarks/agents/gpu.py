@@ -39,10 +39,9 @@ ARMS: dict[str, dict[str, Any]] = {
     "template": {"strategy": "template"},
     "ideas": {"strategy": "template", "ideas": 2},
     "tools": {"strategy": "template", "tools": 8},
-    "guides": {"strategy": "template", "tools": 8, "guides": True},
 }
 """The user's own constants searched; the rules; a model that rewrites; a model that writes a template; the
-same for two ideas; the same with tools; the same with tools and guides."""
+same for two ideas; the same with tools."""
 QUIET = dict.fromkeys(("tester", "profiler", "planner", "tuner"), "rules")
 """Roles that the rules play in every arm, so that a model is asked for the kernel alone."""
 PATIENCE_S = 7 * 86400
@@ -64,7 +63,7 @@ def posted(job: Job, arm: str, seed: int, limits: Mapping[str, float]) -> Job:
     outside = {"provider": "external", "roles": QUIET}
     if "ideas" in wanted:  # they are the planner's
         outside["roles"] = {role: by for role, by in QUIET.items() if role != "planner"}
-    outside |= {option: wanted.pop(option) for option in ("ideas", "tools", "guides") if option in wanted}
+    outside |= {option: wanted.pop(option) for option in ("ideas", "tools") if option in wanted}
     change = {"agents": outside} | wanted | {"seed": seed, "budget": dict(limits)}
     return Job.model_validate(job.model_dump() | change)
 

@@ -1,7 +1,8 @@
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 
 from db.engine import Database
 from db.message_names import ADVANCE
@@ -32,6 +33,16 @@ def test_a_job_comes_back_as_it_was_sent(database: Database) -> None:
         assert [(b.name, b.subject) for b in messages] == [(ADVANCE, row.id)]
         keys = [w.key for w in workload_rows(session, row.id)]
         assert keys == [w.key for w in job.workloads]
+
+
+def test_a_job_of_another_version_is_read_without_fields_that_are_not_known(database: Database) -> None:
+    with database.write() as session:
+        row, _ = JobRepository(session).create(scale_job())
+        spec = row.spec.model_dump(mode="json")
+        written = json.dumps(spec | {"agents": spec["agents"] | {"guides": True}, "hurry": 3})
+        session.execute(text("UPDATE job SET spec = :spec"), {"spec": written})
+    with database.read() as session:
+        assert JobRepository(session).get(row.id, with_spec=True).spec == scale_job()
 
 
 def test_same_key_same_job_is_stored_once(database: Database) -> None:

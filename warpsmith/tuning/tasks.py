@@ -167,7 +167,7 @@ class Profile(Frozen):
     """Changes and their reasons, most promising first."""
 
 
-ToolName = Literal["compile", "check", "time", "profile", "history", "read_guide"]
+ToolName = Literal["compile", "check", "time", "profile", "history"]
 
 
 class ToolAnswer(Frozen):

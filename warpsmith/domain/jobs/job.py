@@ -254,8 +254,6 @@ class AgentPolicy(Frozen):
     trials go to those that earn them."""
     tools: int = Field(default=0, ge=0, le=64)
     """Number of tool calls that an agent may make for each template before it answers; 0: none."""
-    guides: bool = False
-    """True if such a call may read one of the guides that fit the kernel."""
 
 
 class Job(Frozen):

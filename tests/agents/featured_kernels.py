@@ -1,4 +1,4 @@
-"""Small kernels of many forms, and the guides that must be found for each of them on a GPU."""
+"""Small kernels of many forms, and the features that must be found in each of them."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ FLOAT, INT, CODES = "float32", "int32", "int8"
 
 
 @dataclass(frozen=True)
-class GuidedKernel:
+class FeaturedKernel:
     """An OpenCL kernel over buffers of n * n elements and integers `n`, `w`, `h`."""
 
     body: str
-    guides: list[str]
-    """Those that must be found, best first."""
+    features: list[str]
+    """Those that must be found, beside `any`."""
     read: tuple[str, ...] = (FLOAT, FLOAT)
     """Types of the inputs `a`, `b` and so on."""
     written: str = FLOAT
@@ -23,138 +23,140 @@ class GuidedKernel:
 
 TILE = "const int x = get_group_id(0) * 16 + get_local_id(0), y0 = get_group_id(1) * 16 + get_local_id(1);"
 KERNELS = {
-    "add": GuidedKernel("int i = get_global_id(0); if (i < n) y[i] = a[i] + b[i];", []),
-    "packs_by_hand": GuidedKernel(
+    "add": FeaturedKernel("int i = get_global_id(0); if (i < n) y[i] = a[i] + b[i];", []),
+    "packs_by_hand": FeaturedKernel(
         "int i = get_global_id(0); y[4 * i] = a[4 * i]; y[4 * i + 1] = a[4 * i + 1];"
         "y[4 * i + 2] = a[4 * i + 2]; y[4 * i + 3] = a[4 * i + 3];",
         [],
     ),
-    "pointer_to_row": GuidedKernel(
+    "pointer_to_row": FeaturedKernel(
         "__global const float* from = &a[get_group_id(0) * n];"
         "for (int i = get_local_id(0); i < n; i += get_local_size(0)) y[get_group_id(0) * n + i] = from[i];",
-        ["rows"],
+        ["row"],
     ),
-    "gemv": GuidedKernel(
+    "gemv": FeaturedKernel(
         "float sum = 0; int row = get_global_id(0); for (int k = 0; k < n; ++k) sum += a[row * n + k] * b[k];"
         "y[row] = sum;",
         [],
     ),
-    "tree_sum": GuidedKernel(
+    "tree_sum": FeaturedKernel(
         "__local float s[64]; int l = get_local_id(0); s[l] = a[get_global_id(0)]; barrier(1);"
         "for (int d = 32; d > 0; d >>= 1) { if (l < d) s[l] += s[l + d]; barrier(1); }"
         "if (l == 0) y[get_group_id(0)] = s[0];",
-        ["rows"],
+        ["reduction"],
     ),
-    "scan": GuidedKernel(
+    "scan": FeaturedKernel(
         "__local float s[64]; int l = get_local_id(0); s[l] = a[get_global_id(0)]; barrier(1);"
         "for (int d = 1; d < 64; d <<= 1) { float t = l >= d ? s[l - d] + s[l] : s[l]; barrier(1);"
         "s[l] = t; barrier(1); } y[get_global_id(0)] = l + 1 < 64 ? s[l + 1] : s[l];",
-        ["rows"],
+        ["reduction"],
     ),
-    "naive_transpose": GuidedKernel(
+    "naive_transpose": FeaturedKernel(
         "int i = get_global_id(0), j = get_global_id(1); if (i < w && j < h) y[i * h + j] = a[j * w + i];",
-        ["transposes"],
+        ["transpose"],
     ),
-    "tiled_transpose": GuidedKernel(
+    "tiled_transpose": FeaturedKernel(
         f"{TILE} __local float tile[16][17]; tile[get_local_id(1)][get_local_id(0)] = a[y0 * w + x];"
         "barrier(1); const int u = get_group_id(1) * 16 + get_local_id(0);"
         "const int v = get_group_id(0) * 16 + get_local_id(1);"
         "y[v * h + u] = tile[get_local_id(0)][get_local_id(1)];",
-        ["transposes"],
+        ["transpose"],
     ),
-    "reused_coordinates_transpose": GuidedKernel(
+    "reused_coordinates_transpose": FeaturedKernel(
         "__local float tile[16 * 17]; uint i = get_global_id(0), j = get_global_id(1);"
         "if (i < w && j < h) { uint at = j * w + i; tile[get_local_id(1) * 17 + get_local_id(0)] = a[at]; }"
         "barrier(1); i = get_group_id(1) * 16 + get_local_id(0); j = get_group_id(0) * 16 + get_local_id(1);"
         "if (i < h && j < w) y[j * h + i] = tile[get_local_id(0) * 17 + get_local_id(1)];",
-        ["transposes"],
+        ["transpose"],
     ),
-    "tiled_copy": GuidedKernel(
+    "tiled_copy": FeaturedKernel(
         f"{TILE} __local float tile[16][16]; tile[get_local_id(1)][get_local_id(0)] = a[y0 * w + x];"
         "barrier(1); y[y0 * w + x] = tile[get_local_id(1)][get_local_id(0)];",
         [],
     ),
-    "naive_product": GuidedKernel(
+    "naive_product": FeaturedKernel(
         "int i = get_global_id(0), j = get_global_id(1); float sum = 0;"
         "for (int k = 0; k < n; ++k) { float p = a[j * n + k]; float q = b[k * w + i]; sum += p * q; }"
         "y[j * w + i] = sum;",
-        ["matrix_products"],
+        ["product"],
     ),
-    "product_of_macros": GuidedKernel(
+    "product_of_macros": FeaturedKernel(
         "__local float l[256]; __local float r[256]; int i = get_local_id(0), j = get_local_id(1);"
         "float sum = 0; for (int s = 0; s < n; s += 16) { L(j, i) = a[get_global_id(1) * n + s + i];"
         "R(j, i) = b[(s + j) * w + get_global_id(0)]; barrier(1);"
         "for (int k = 0; k < 16; ++k) sum += L(j, k) * R(k, i); barrier(1); }"
         "y[get_global_id(1) * w + get_global_id(0)] = sum;",
-        ["matrix_products"],
+        ["product"],
         before="#define L(i, j) l[j + i * 16]\n#define R(i, j) r[j + i * 16]\n",
     ),
-    "product_in_registers": GuidedKernel(
+    "product_in_registers": FeaturedKernel(
         "float c[8]; for (int i = 0; i < 8; ++i) c[i] = 0; __local float strip[64];"
         "int m = get_global_id(0);"
         "for (int k = 0; k < n; k += 8) { strip[get_local_id(0)] = b[k * w + get_local_id(0)]; barrier(1);"
         "for (int j = 0; j < 8; ++j) { float p = a[m + (k + j) * h];"
         "for (int i = 0; i < 8; ++i) c[i] += p * strip[j * 8 + i]; } barrier(1); }"
         "for (int i = 0; i < 8; ++i) y[m + i * h] = c[i];",
-        ["matrix_products"],
+        ["product"],
     ),
-    "stencil_by_macro": GuidedKernel(
+    "stencil_by_macro": FeaturedKernel(
         "int i = get_global_id(0) + 1, j = get_global_id(1) + 1; if (i < w - 1 && j < h - 1)"
         "y[AT(i, j)] = a[AT(i - 1, j)] + a[AT(i + 1, j)] + a[AT(i, j - 1)] + a[AT(i, j + 1)] - a[AT(i, j)];",
-        ["stencils"],
+        ["stencil"],
         before="#define AT(i, j) ((i) + w * (j))\n",
     ),
-    "stencil_with_clamped_edges": GuidedKernel(
+    "stencil_with_clamped_edges": FeaturedKernel(
         "int c = get_global_id(0); int left = c == 0 ? c : c - 1; int right = c == n - 1 ? c : c + 1;"
         "y[c] = a[left] + a[c] + a[right];",
-        ["stencils"],
+        ["stencil"],
     ),
-    "embedding": GuidedKernel(
+    "embedding": FeaturedKernel(
         "int token = b[get_group_id(0)]; for (int i = get_local_id(0); i < w; i += get_local_size(0))"
         "y[get_group_id(0) * w + i] = a[token * w + i];",
-        ["gathers", "rows"],
+        ["gather", "row"],
         read=(FLOAT, INT),
     ),
-    "rotary": GuidedKernel(
+    "rotary": FeaturedKernel(
         "int t = get_group_id(0); __global const float* angles = a + b[t] * w; int i = get_global_id(1);"
         "y[t * w + i] = c[t * w + i] * angles[i] - c[t * w + i + h] * angles[i + h];",
-        ["gathers"],
+        ["gather"],
         read=(FLOAT, INT, FLOAT),
     ),
-    "sparse_row": GuidedKernel(
+    "sparse_row": FeaturedKernel(
         "int row = get_global_id(0); float sum = 0;"
         "for (int k = c[row]; k < c[row + 1]; ++k) sum += a[k] * d[b[k]]; y[row] = sum;",
-        ["gathers"],
+        ["gather"],
         read=(FLOAT, INT, INT, FLOAT),
     ),
-    "histogram": GuidedKernel(
+    "histogram": FeaturedKernel(
         "int i = get_global_id(0); if (i < n) atomic_inc(&y[b[i]]);", [], read=(FLOAT, INT), written=INT
     ),
-    "quantised_row": GuidedKernel(
+    "quantised_row": FeaturedKernel(
         "__local float s[64]; int l = get_local_id(0), row = get_group_id(0); float top = 0;"
         "for (int i = l; i < n; i += 64) top = fmax(top, fabs(a[row * n + i])); s[l] = top; barrier(1);"
         "for (int d = 32; d > 0; d >>= 1) { if (l < d) s[l] = fmax(s[l], s[l + d]); barrier(1); }"
         "for (int i = l; i < n; i += 64) y[row * n + i] = convert_char_sat_rte(a[row * n + i] / s[0]);",
-        ["quantisation", "rows"],
+        ["quantisation", "reduction", "row"],
         written=CODES,
     ),
-    "dequantised": GuidedKernel(
+    "dequantised": FeaturedKernel(
         "int i = get_global_id(0); y[i] = b[get_group_id(0)] * a[i];", ["quantisation"], read=(CODES, FLOAT)
     ),
-    "quantised_gather": GuidedKernel(
+    "quantised_gather": FeaturedKernel(
         "int token = b[get_group_id(0)]; for (int i = get_local_id(0); i < w; i += get_local_size(0))"
         "y[get_group_id(0) * w + i] = convert_char_sat(a[token * w + i]);",
-        ["quantisation", "gathers", "rows"],
+        ["gather", "quantisation", "row"],
         read=(FLOAT, INT),
         written=CODES,
     ),
-    "flags": GuidedKernel("int i = get_global_id(0); y[i] = b[i] ? 0.0f : a[i];", [], read=(FLOAT, "uint8")),
+    "flags": FeaturedKernel(
+        "int i = get_global_id(0); y[i] = b[i] ? 0.0f : a[i];", [], read=(FLOAT, "uint8")
+    ),
 }
 
 _TYPES = {FLOAT: "float", INT: "int", CODES: "char", "uint8": "uchar"}
 
 
-def guided_job(name: str) -> Job:
+def featured_job(name: str) -> Job:
     """The job of one of these kernels."""
     kernel = KERNELS[name]
     inputs = dict(zip("abcd", kernel.read, strict=False))
@@ -167,7 +169,7 @@ def guided_job(name: str) -> Job:
     arguments += [{"name": n, "dtype": "int32", "role": "scalar", "value": "n"} for n in "nwh"]
     return Job.model_validate(
         {
-            "name": "guided",
+            "name": "featured",
             "kernel": {
                 "backend": "opencl",
                 "source": f"{kernel.before}__kernel void f({', '.join(declared)}) {{ {kernel.body} }}",

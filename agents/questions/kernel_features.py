@@ -1,34 +1,22 @@
-"""The guides that fit a kernel on its device. Pure."""
+"""Features of a kernel by which cards are chosen. Pure."""
 
 from agents.context import StepContext
-from agents.questions.guide_pages import DeviceKind, Guide, guides
 from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.jobs.rewriter import rewriter
 from warpsmith.tuning.analysis.search_facts import facts_of
 
-MOST_FOUND = 3
 _WIDE = (Dtype.FLOAT16, Dtype.BFLOAT16, Dtype.FLOAT32, Dtype.FLOAT64)
 _FP8 = (Dtype.FLOAT8_E4M3FN, Dtype.FLOAT8_E5M2, Dtype.FLOAT8_E4M3FNUZ, Dtype.FLOAT8_E5M2FNUZ)
 _QUANTISED = (Dtype.INT8, *_FP8)
 
 
-def guides_for(context: StepContext) -> tuple[Guide, ...]:
-    """The guides that fit the job's kernel on its device, best first, `MOST_FOUND` at most.
-
-    None if the job wants none, or before the baseline says which device it is.
-    """
-    if not context.job.agents.guides or context.baseline is None:
-        return ()
-    device: DeviceKind = "cpu" if context.baseline.device.shares_host else "gpu"
-    found, backend = features_of(context), context.job.kernel.backend
-    fitting = [g for g in guides().values() if g.fits(device, backend, found)]
-    return tuple(sorted(fitting, key=lambda g: (g.rank, g.name))[:MOST_FOUND])
-
-
 def features_of(context: StepContext) -> frozenset[str]:
-    """The features of the job's kernel; of a sequence, of its first launch. See `guide_pages.Feature`."""
+    """The features of the job's kernel; of a sequence, of its first launch.
+
+    `any`, and those of row, reduction, gather, transpose, stencil, product, quantisation, launch_bound.
+    """
     made = {"any", *rewriter().kernel_traits(context.job, context.include_dirs)}
     if _quantises(context.job):
         made.add("quantisation")
