@@ -5,12 +5,15 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from testbed.servers import give_up
 from tests.exports.results import BY, awkward, in_hip, result
+from warpsmith.backends.cuda.toolkit import toolkit_includes
 from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.kernels.launch import Launch
 from warpsmith.domain.state import TrialState
 from warpsmith.domain.templates.outcome import (
     CutShort,
@@ -103,6 +106,42 @@ print(made.definition, made.get_entry_symbol(), made.spec.language.value, made.s
 Path("main.cc").write_text(made.get_entry_source().content)
 for source in made.sources[1:]:
     Path(source.path).write_text(source.content)
+"""
+DRIVER = r"""
+#include <cuda.h>
+#include <stdio.h>
+CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute name, int value) {
+  if (name == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) printf("non-portable %d ", value);
+  return CUDA_SUCCESS;
+}
+CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **p, void **extra) {
+  printf("%u.%u.%u %u.%u.%u %u stream %p function %p", c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX,
+         c->blockDimY, c->blockDimZ, c->sharedMemBytes, (void *)c->hStream, (void *)f);
+  for (unsigned i = 0; i < c->numAttrs; i++) {
+    CUlaunchAttributeValue v = c->attrs[i].value;
+    if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) printf(" cooperative %d", v.cooperative);
+    if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+      printf(" cluster %u.%u.%u", v.clusterDim.x, v.clusterDim.y, v.clusterDim.z);
+  }
+  printf(" values %p %d %g\n", *(void **)p[0], *(int *)p[2], *(float *)p[3]);
+  fflush(stdout);
+  return CUDA_SUCCESS;
+}
+CUresult cuLaunchKernel(CUfunction f, unsigned x, unsigned y, unsigned z, unsigned a, unsigned b, unsigned c,
+                        unsigned shared, CUstream s, void **p, void **extra) {
+  printf("plain %u\n", x);
+  fflush(stdout);
+  return CUDA_SUCCESS;
+}
+"""
+JOINED = """
+import ctypes
+import scaled
+from scaled import _dispatch
+driver = ctypes.CDLL("./driver.so")
+scaled._driver = lambda: driver
+for launch in (_dispatch.launch_of(0, rows=256, columns=1024), _dispatch.pick(rows=256, columns=1024)):
+    scaled._plan(ctypes.c_void_p(0x70), launch)(0x50, 0x1000, 0x2000, 262144, 2.5)
 """
 INCLUDES = "from tvm_ffi import libinfo as l; print(l.find_include_path(), l.find_dlpack_include_path())"
 T4 = """
@@ -307,3 +346,33 @@ def test_what_no_operator_can_hold_is_refused_with_the_reason(tmp_path: Path) ->
     assert not list(tmp_path.iterdir())
     operators = {"c", "cpp", "torch", "tvm-ffi", "hf-kernel", "sglang", "flashinfer-bench"}
     assert set(named(Kind.EXPORT)) == operators | {"t4", "vllm-config", "sglang-config", "hf-config"}
+
+
+@pytest.mark.parametrize(
+    ("joined", "words"),
+    [
+        ({"cluster": ("8",)}, " cluster 8.1.1"),
+        ({"cluster": ("4", "4"), "cooperative": True}, " cooperative 1 cluster 4.4.1"),
+        ({"cooperative": True}, " cooperative 1"),
+    ],
+)
+def test_a_torch_operator_launches_clusters_and_cooperative_grids(
+    tmp_path: Path, joined: dict[str, Any], words: str
+) -> None:
+    """The driver's own header reads what the operator hands over."""
+    was = result()
+    launch = Launch.model_validate({"grid": ["256"], "block": ["BLOCK"], "shared_bytes": 64, **joined})
+    entries = tuple(entry.model_copy(update={"launch": launch}) for entry in was.dispatch)
+    made = ExportRequest(was.model_copy(update={"dispatch": entries}))
+    with pytest.raises(InvalidInput, match="clusters or cooperative launches"):
+        write_export(made, "cpp", tmp_path / "cpp")
+    write_export(made, "torch", tmp_path)
+    (tmp_path / "driver.c").write_text(DRIVER)
+    includes = [f"-I{folder}" for folder in toolkit_includes()]
+    command = ["cc", "-shared", "-fPIC", *includes, "driver.c", "-o", "driver.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    own, tuned = said(tmp_path, JOINED)
+    assert own == "plain 2048"
+    allowed = "non-portable 1 " if "4.4" in words else ""
+    figures = "256.1.1 256.1.1 64 stream 0x50 function 0x70"
+    assert tuned == f"{allowed}{figures}{words} values 0x1000 262144 2.5"

@@ -10,6 +10,7 @@ from warpsmith.extensions.exports import sglang as sglang_files
 from warpsmith.extensions.exports import torch_op
 from warpsmith.extensions.exports import tvm_ffi as tvm_ffi_files
 from warpsmith.extensions.exports.c_header import c_header
+from warpsmith.extensions.exports.operator import Operator
 from warpsmith.extensions.exports.tables import t4 as t4_files
 from warpsmith.extensions.exports.tables.engine_table import engine_table
 from warpsmith.extensions.exports.wanted import ExportRequest, Files, evidence
@@ -36,7 +37,8 @@ def cpp(wanted: ExportRequest) -> Files:
 
 def torch(wanted: ExportRequest) -> Files:
     """A Python package with a PyTorch operator."""
-    return torch_op.package(wanted.operator, wanted.other_device)
+    operator = Operator(wanted.result, wanted.name, may_join=True)
+    return torch_op.package(operator, wanted.other_device)
 
 
 def tvm_ffi(wanted: ExportRequest) -> Files:

@@ -66,12 +66,14 @@ class Operator:
 
     Args:
         name: of the function; by default that of the entry.
+        may_join: True if the format can launch clusters and cooperative grids.
 
     Attributes:
         arguments: of the kernel, in its order, with names that C++ and Python take.
         given: those that a caller gives: all but scalars that follow from dimensions.
         dimensions: in alphabetical order.
         places: by dimension, where it can be read.
+        joins_blocks: True if a launch is cooperative or has clusters.
         explicit: the dimensions without a place, each with the name of its parameter.
         binaries: the user's kernel, then the servers of the table in their order.
 
@@ -80,14 +82,15 @@ class Operator:
         Unavailable: there is no compiler.
     """
 
-    def __init__(self, result: JobResult, name: str = "") -> None:
+    def __init__(self, result: JobResult, name: str = "", may_join: bool = False) -> None:
         try:
             self.lookup = Lookup(result)
         except ValueError as exc:
             raise InvalidInput("", str(exc)) from exc
         self.result = result
         kernel = result.job.kernel
-        _require_simple(self.lookup, kernel, result.architecture)
+        self.joins_blocks = joins_blocks(self.lookup)
+        _require_simple(self.lookup, kernel, result.architecture, may_join or not self.joins_blocks)
         self.name = free_name(name or kernel.entry.split("<")[0].rsplit("::", 1)[-1])
         self.arguments = tuple(a.model_copy(update={"name": free_name(a.name)}) for a in kernel.arguments)
         self.dimensions = self.lookup.dimensions
@@ -179,7 +182,7 @@ def _multiple(extent: Expression, name: str) -> int:
     return 0
 
 
-def _require_simple(lookup: Lookup, kernel: Kernel, architecture: str) -> None:
+def _require_simple(lookup: Lookup, kernel: Kernel, architecture: str, can_launch: bool) -> None:
     plain = (Role.INPUT, Role.OUTPUT, Role.INOUT, Role.SCALAR)
     odd = sorted({a.role.value for a in kernel.declared if a.role not in plain})
     floats = [
@@ -196,7 +199,7 @@ def _require_simple(lookup: Lookup, kernel: Kernel, architecture: str) -> None:
         f"arguments with the role {' or '.join(odd)}": bool(odd),
         "vectors by value": any(a.values for a in kernel.arguments),
         f"the fraction {', '.join(fractions)}, which follows from dimensions": bool(fractions),
-        "clusters or cooperative launches": joins_blocks(lookup),
+        "clusters or cooperative launches": not can_launch,
     }
     refuse_lacking(lacking, "this format", "c, or dispatch.py of the result folder")
 

@@ -61,6 +61,7 @@ def _module(operator: Operator, other_device: str) -> str:
     positional = _positional(operator, tensors)
     values: dict[str, Any] = {
         "op": operator,
+        "plan": "_plan" if operator.joins_blocks else "_Plan",
         "namespace": NAMESPACE,
         "usage": _usage(operator),
         "aligned": ALIGNED_BYTES,
