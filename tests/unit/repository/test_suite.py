@@ -116,7 +116,18 @@ def test_a_gate_above_its_budget_is_red_and_so_is_a_name_that_no_test_has() -> N
     first = next(iter(costs))
     del costs[first]
     gone, above = suite.complaints(costs, suite.GATE_CORE_S + 1)
-    assert first in gone and "1501 core-seconds" in above
+    assert first in gone and f"{suite.GATE_CORE_S + 1:.0f} core-seconds" in above
+
+
+def test_a_slow_machine_may_take_longer_for_the_gate() -> None:
+    costs = dict.fromkeys(tiers.promises(), 1.0)
+    assert suite.complaints(costs, 1.9 * suite.GATE_CORE_S, 2 * suite.PACE_S) == []
+    (above,) = suite.complaints(costs, 2.1 * suite.GATE_CORE_S, 2 * suite.PACE_S)
+    assert f"its budget is {2 * suite.GATE_CORE_S:.0f}" in above
+
+
+def test_the_pace_is_that_of_the_cores() -> None:
+    assert 0.01 < suite.pace_s() < 10
 
 
 def test_every_test_is_in_the_gate_or_in_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
