@@ -123,6 +123,13 @@ MISTAKES: dict[str, tuple[Callable[[dict[str, Any]], None], str, int | None]] = 
         None,
     ),
     "a reference that returns nothing": (text("reference.source", "return", "out ="), "reference.source", 1),
+    "a reference that returns another name": (text("reference.source", '"y"', '"z"'), "reference.source", 3),
+    "a reference without an import": (
+        text("reference.source", "return {", "return {**{}, 'y': nump.ones(3)} if 0 else {"),
+        "reference.source",
+        3,
+    ),
+    "CUDA for OpenCL": (put("kernel.source", CUDA), "kernel.backend", None),
     "an indent in a reference": (text("reference.source", "    return", "  return"), "reference.source", 3),
     "a field that is none": (put("budgett", {}), "budgett", None),
     "another language's option": (put("kernel.options", ["--use_fast_math"]), "kernel.options.0", None),
@@ -175,6 +182,28 @@ def test_the_right_job_is_accepted_and_stored_by_submission_only(http: httpx2.Cl
 @pytest.mark.parametrize("path", JOBS, ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_a_job_of_this_repository_is_accepted(path: Path, service: Service) -> None:
     service_checks.check_job(load_job(path), service.settings)
+
+
+HEAD = "def reference(i, d):\n    "
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        f"from numpy import *\n{HEAD}return {{'y': add(i['a'], 2 * i['b'])}}",
+        f"import numpy.linalg\n{HEAD}return dict(y=numpy.add(i['a'], 2 * i['b']))",
+        f"{HEAD}o = {{}}\n    for k in ['y']:\n        o[k] = np.add(i['a'], i['b'])\n    return o",
+        f"{HEAD}def f():\n        return {{'z': 1}}\n    return f() | {{'y': i['a']}}",
+        f"{HEAD}if (n := d['n']) < 0:\n        raise ValueError(n)\n    return {{'y': n, **i}}",
+        f"{HEAD}match d:\n        case {{'n': n, **rest}}:\n            return {{'y': [n, rest]}}",
+        f"exec('def more(x): return x')\n{HEAD}return {{'y': more(i['a'])}}",
+        f"class C:\n    v = 2\n{HEAD}k = C\n    return {{'y': [x * k.v for x in i['a']]}}",
+        f"{HEAD}global seen\n    seen = 2\n    return {{'y': g(i)}}\ndef g(i):\n    return seen",
+    ],
+)
+def test_a_reference_that_may_be_right_is_accepted(http: httpx2.Client, reference: str) -> None:
+    job = changed(put("reference.source", reference))
+    assert http.post("/v1/jobs/check", json=job).json()["findings"] == []
 
 
 def test_warnings_are_said_and_refuse_nothing(http: httpx2.Client) -> None:

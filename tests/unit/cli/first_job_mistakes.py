@@ -144,7 +144,7 @@ MISTAKES = (
         _RETURN,
         '        return {"out": total}\n',
         "the function returned no 'y'",
-        "  source: |",
+        'return {"out"',
     ),
     Mistake(
         "a reference that returns an array",
