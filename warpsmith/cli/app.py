@@ -68,8 +68,9 @@ def doctor(as_json: AsJson = False) -> None:
 def validate(
     job: JobFile,
     compile_: Annotated[
-        bool, typer.Option("--compile", help="Compile it too, as it is and as a template; no launch.")
+        bool, typer.Option("--compile", help="Compile it too, as it is and as a template; launch it once.")
     ] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="List why other rules do not apply.")] = False,
     arch: Annotated[
         str,
         typer.Option(
@@ -90,7 +91,7 @@ def validate(
     if as_json:
         echo(run.as_json(report))
     else:
-        run.show(report)
+        run.show(report, rules=rules)
     raise typer.Exit(0 if report.valid else 2)
 
 

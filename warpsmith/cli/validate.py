@@ -17,7 +17,7 @@ from warpsmith.domain.jobs.job import Job, NumpyReference
 from warpsmith.domain.jobs.rewriter import TemplateReport, rewriter
 from warpsmith.domain.templates.space import Space
 from warpsmith.errors import ChildDied
-from warpsmith.job_checks.all_findings import known_findings, unfinished
+from warpsmith.job_checks.all_findings import MARK, known_findings, unfinished
 from warpsmith.job_files.finding import Finding
 from warpsmith.job_files.jobfile import InvalidJob, JobFile, placed
 from warpsmith.sandbox.hosts.device_host import Probe, probe_devices
@@ -179,8 +179,8 @@ def _name_source(report: Report, file: JobFile) -> None:
         ]
 
 
-def summary(report: Report) -> Iterator[str]:
-    """A valid job in lines."""
+def summary(report: Report, *, rules: bool = False) -> Iterator[str]:
+    """A valid job in lines, and with `rules` the reason why each rule that declined did so."""
     job = report.job
     if job is None or not report.valid:
         return
@@ -195,21 +195,23 @@ def summary(report: Report) -> Iterator[str]:
         yield f"  {report.launched}"
     if report.own_configurations:
         yield f"  configurations of its own tunables: {report.own_configurations}"
-    if report.template is None:
-        return
-    template = report.template.template
-    yield f"  rules that apply: {len(template.applied)}"
-    for applied in template.applied:
+    if report.template is not None:
+        yield from _rule_lines(report.template, listed=rules)
+        yield f"  configurations of the template: {report.template_configurations}"
+
+
+def _rule_lines(report: TemplateReport, *, listed: bool) -> Iterator[str]:
+    """The rules that apply with what they make, and the number of others or, listed, their reasons."""
+    yield f"  rules that apply: {len(report.template.applied)}"
+    for applied in report.template.applied:
         made = [
             f"{p.name} ({len(p.values)} values)"
-            for p in template.space.parameters
+            for p in report.template.space.parameters
             if p.name in applied.parameters
         ]
         yield f"    {applied.rule}: {', '.join(made) or applied.detail}"
-    yield f"  rules that do not: {len(report.template.declined)}"
-    for declined in report.template.declined:
-        yield f"    {declined}"
-    yield f"  configurations of the template: {report.template_configurations}"
+    yield f"  rules that do not: {len(report.declined)}{'' if listed else ' (--rules lists why)'}"
+    yield from (f"    {declined}" for declined in report.declined if listed)
 
 
 def as_json(report: Report) -> str:
@@ -229,10 +231,20 @@ def as_json(report: Report) -> str:
     return json.dumps(held, indent=1)
 
 
-def show(report: Report) -> None:
+def show(report: Report, *, rules: bool = False) -> None:
     """Print findings to stderr, in the order of the file, and the summary of a valid job to stdout."""
-    for finding in report.findings:
+    for finding in _joined(report.findings):
         severity = "error" if finding.is_error else "warning"
         echo(f"{severity}: {placed(report.path, finding)}", err=True)
-    for line in summary(report):
+    for line in summary(report, rules=rules):
         echo(line)
+
+
+def _joined(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings, with one for all lines that are marked as unfinished."""
+    marked = [f for f in findings if f.message.startswith(f"{MARK} is left")]
+    if len(marked) < 2:
+        return list(findings)
+    words = f"{len(marked)} {MARK} left, up to line {marked[-1].line}; the first: "
+    first = replace(marked[0], message=words + marked[0].message.removeprefix(f"{MARK} is left: "))
+    return [first if f is marked[0] else f for f in findings if f is marked[0] or f not in marked]

@@ -39,7 +39,8 @@ def written(folder: Path, **changes: Any) -> Path:
 def test_a_valid_job_is_described_with_its_rules_and_configurations(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, out, err = ran(capsys, written(tmp_path, constraints=[{"expression": "BLOCK * PER <= 256"}]))
+    path = written(tmp_path, constraints=[{"expression": "BLOCK * PER <= 256"}])
+    code, out, err = ran(capsys, path, "--rules")
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert lines[:5] == [
@@ -54,6 +55,8 @@ def test_a_valid_job_is_described_with_its_rules_and_configurations(
     assert any(" WS_" in line and " values)" in line for line in lines[applies:declines])
     assert lines[applies] == f"  rules that apply: {declines - applies - 1}"
     assert any(line.startswith("    lift_constants: ") for line in lines[declines:])
+    _, short, _ = ran(capsys, path)
+    assert short.splitlines() == [*lines[:declines], f"{lines[declines]} (--rules lists why)", lines[-1]]
     assert lines[-1].startswith("  configurations of the template: ")
     assert int(lines[-1].rsplit(" ", 1)[1]) > 10
 
@@ -86,6 +89,18 @@ def test_errors_and_warnings_come_in_the_order_of_the_file(
     assert numbers == sorted(numbers)
     assert "no kernel 'skale' in the source; found scale; did you mean 'scale'?" in err
     assert "TODO is left: another one" in err
+
+
+def test_the_lines_that_are_unfinished_are_one_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path)
+    text = path.read_text()
+    path.write_text(text + "seed: 1  # TODO: another one\nlabels: {}  # TODO: yours\n")
+    code, _, err = ran(capsys, path)
+    line = text.count("\n") + 1
+    words = f"2 TODO left, up to line {line + 1}; the first: another one; fill it in and remove the mark"
+    assert (code, err) == (0, f"warning: {path}:{line}: {words}\n")
 
 
 def test_warnings_alone_end_well_and_describe_the_job(

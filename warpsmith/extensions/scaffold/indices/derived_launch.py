@@ -181,7 +181,7 @@ def extents(
             name, invented = _named(n, count, unused, names, taken, blocks)
             taken.add(name)
             unused = [s for s in unused if s != name]
-            words = f"nothing bounds {AXES[n]}; the buffers follow"
+            words = f"the kernel has no bound on {AXES[n]}; buffer sizes were chosen to fit the grid"
             found[n] = AxisExtent(Polynomial.name(name), blocks, True, words, invented)
     return tuple(e for e in found if e is not None)
 

@@ -54,8 +54,8 @@ def reference_lines(
         listed = ", ".join(f'"{name}": {text}' for name, text in found.items())
         yield f"        return {{{listed}}}"
         return
-    yield "# The kernel itself is the reference. A NumPy function is a better one. Nothing sure can be made"
-    yield "# of this body, which is more than one element a thread; yours may begin so:"
+    yield "# The kernel itself is the reference. A NumPy function is better. None can be derived from this"
+    yield "# body, in which a thread computes more than one element. Yours may begin so:"
     yield "# reference:"
     yield "#   kind: numpy"
     yield "#   source: |"
