@@ -55,7 +55,7 @@ def reference_lines(
         yield f"        return {{{listed}}}"
         return
     yield "# The kernel itself is the reference. A NumPy function is better. None can be derived from this"
-    yield "# body, in which a thread computes more than one element. Yours may begin so:"
+    yield "# body; yours may begin so:"
     yield "# reference:"
     yield "#   kind: numpy"
     yield "#   source: |"
