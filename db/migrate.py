@@ -1,11 +1,9 @@
-"""Brings a database to the schema of this version: `python -m db.migrate [upgrade|downgrade|check]`.
+"""Migrations: bring a database to the schema of this version; `warpsmith migrate`.
 
 Safe to run from several processes at once: the first does the work, the others wait and find it done.
 """
 
-import argparse
 import errno
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +19,7 @@ from sqlalchemy import Connection, event, inspect, text
 from db.engine import make_engine, normal_url
 from db.tables import Base
 from db.trouble import make_room_for_trouble
-from warpsmith.errors import StorageUnusable, Unavailable
+from warpsmith.errors import NotFound, StorageUnusable, Unavailable
 from warpsmith.settings import Settings
 from warpsmith.system.own_files import own_folder
 from warpsmith.system.storage_errors import require_room, usable_storage
@@ -81,8 +79,12 @@ def downgrade(url: str, revision: str = "base") -> None:
     """Take the database back; `base` drops all our tables and their contents.
 
     Raises:
+        NotFound: this version has no such revision.
         Unavailable: the database is at a revision that this version does not know.
     """
+    known = ["base", *reversed(_revisions())]
+    if revision not in known:
+        raise NotFound(f"no revision {revision!r}; this version knows {', '.join(known)}")
     with _connection(url) as connection:
         _require_known(connection)
         command.downgrade(_config(connection), revision)
@@ -110,7 +112,7 @@ def require_current(url: str) -> None:
         found = _require_known(connection)
     if found != head():
         raise Unavailable(
-            f"the database is at revision {found}, this version needs {head()}: run `python -m db.migrate`"
+            f"the database is at revision {found}, this version needs {head()}: run `warpsmith migrate`"
         )
 
 
@@ -137,7 +139,7 @@ def differences(url: str) -> list[Any]:
 
 def _require_known(connection: Connection) -> str | None:
     revision = _revision(connection)
-    if revision is None or revision in {script.revision for script in _scripts().walk_revisions()}:
+    if revision is None or revision in _revisions():
         return revision
     raise StorageUnusable(
         f"the database is at revision {revision}, which this version does not know (its own is {head()}). If "
@@ -149,6 +151,11 @@ def _require_known(connection: Connection) -> str | None:
 
 def _revision(connection: Connection) -> str | None:
     return MigrationContext.configure(connection, opts=OPTIONS).get_current_revision()
+
+
+def _revisions() -> list[str]:
+    """Revisions of this version, newest first."""
+    return [script.revision for script in _scripts().walk_revisions()]
 
 
 def _scripts() -> ScriptDirectory:
@@ -185,31 +192,3 @@ def _config(connection: Connection | None) -> Config:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Command line, for the database of `WARPSMITH_DATABASE_URL`."""
-    parser = argparse.ArgumentParser(prog="python -m db.migrate", description=__doc__)
-    parser.add_argument("action", nargs="?", choices=("upgrade", "downgrade", "check"), default="upgrade")
-    parser.add_argument("revision", nargs="?")
-    options = parser.parse_args(arguments)
-    url = Settings().sqlalchemy_url
-    if options.action == "check":
-        found = differences(url)
-        for difference in found:
-            sys.stdout.write(f"{difference}\n")
-        return 1 if found else 0
-    try:
-        if options.action == "downgrade":
-            downgrade(url, options.revision or "base")
-        else:
-            upgrade(url, options.revision or "head")
-    except Unavailable as exc:
-        sys.stderr.write(f"{exc}\n")
-        return 1
-    sys.stdout.write(f"database at revision {current(url)}\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

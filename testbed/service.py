@@ -42,7 +42,7 @@ class Service:
     def start(self) -> "Service":
         """Migrate (full mode, the first time), start every process and wait until the service is ready."""
         if self.full and not self.headers:
-            self._run("db.migrate")
+            self._run("warpsmith", "migrate")
             self.headers = {"Authorization": f"Bearer {self._new_key()}"}
         self.spawn("serve", "--port", str(self.port))
         if self.full:

@@ -48,7 +48,7 @@ class KeyRepository:
         row = None if key_id is None else self._session.get(ApiKeyRow, key_id)
         # An unknown key takes as long to refuse as one with a wrong secret.
         genuine = fits(key, row.digest if row is not None else "0" * 64)
-        return row if row is not None and genuine and is_active(row) else None
+        return row if row is not None and genuine and self.is_active(row) else None
 
     def get(self, key_id: str) -> ApiKeyRow:
         """Return the key with an id.
@@ -92,7 +92,7 @@ class KeyRepository:
             NotFound: no key has that id, or it is no longer valid.
         """
         old = self.get(key_id)
-        if not is_active(old):
+        if not self.is_active(old):
             raise NotFound(f"key {key_id} has ended; create another")
         lifetime = None if old.expires_at is None else old.expires_at - old.created_at
         expires_at = None if lifetime is None else utc_now() + lifetime
@@ -106,7 +106,7 @@ class KeyRepository:
         self._session.flush()
         return row, key
 
-
-def is_active(row: ApiKeyRow) -> bool:
-    """True while the key is valid."""
-    return row.revoked_at is None and (row.expires_at is None or row.expires_at > utc_now())
+    @staticmethod
+    def is_active(row: ApiKeyRow) -> bool:
+        """True while the key is valid."""
+        return row.revoked_at is None and (row.expires_at is None or row.expires_at > utc_now())

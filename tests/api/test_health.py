@@ -63,7 +63,7 @@ def test_readyz_wants_a_living_worker(embedded: Service) -> None:
 def test_readyz_wants_the_schema_of_this_version(tmp_path: Path) -> None:
     with serving(service_settings(tmp_path, f"sqlite:///{tmp_path / 'a.db'}")) as service:
         found = problem_of(service.http.get("/readyz"), 503)
-        assert "run `python -m db.migrate`" in found.detail
+        assert "run `warpsmith migrate`" in found.detail
         migrate.upgrade(service.settings.sqlalchemy_url)
         add_worker(service.database)
         assert service.http.get("/readyz").status_code == 200

@@ -48,9 +48,7 @@ def test_tables_of_others_are_left_alone(empty_url: str) -> None:
 
 
 @pytest.mark.parametrize("revision", ["0016", "r9999"])
-def test_a_revision_of_another_version_is_refused_with_what_to_do(
-    database_url: str, revision: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_revision_of_another_version_is_refused_with_what_to_do(database_url: str, revision: str) -> None:
     """Versions before the first release had other revisions, newer versions have more."""
     engine = make_engine(database_url)
     with engine.begin() as connection:
@@ -60,9 +58,6 @@ def test_a_revision_of_another_version_is_refused_with_what_to_do(
         with pytest.raises(Unavailable, match=f"revision {revision}.*start that version.*an empty database"):
             refused(database_url)
     assert migrate.current(database_url) == revision
-    monkeypatch.setenv("WARPSMITH_DATABASE_URL", database_url)
-    assert migrate.main(["upgrade"]) == 1
-    assert capsys.readouterr().err.startswith(f"the database is at revision {revision}")
 
 
 def test_a_missing_column_is_seen(database_url: str) -> None:
@@ -81,7 +76,7 @@ def test_several_processes_may_migrate_at_once(empty_url: str) -> None:
 
 
 def test_an_old_schema_is_refused_with_the_command_to_run(empty_url: str) -> None:
-    with pytest.raises(Unavailable, match=r"python -m db\.migrate"):
+    with pytest.raises(Unavailable, match="run `warpsmith migrate`"):
         migrate.require_current(empty_url)
     migrate.upgrade(empty_url)
     migrate.require_current(empty_url)

@@ -52,7 +52,7 @@ def test_a_dump_that_is_restored_has_every_job_and_what_ran_is_done_again(
         into = ["--no-owner", "--exit-on-error", f"--dbname={plain(url)}"]
         subprocess.run([restore, *into, str(file)], check=True)
         environment = os.environ | {"WARPSMITH_DATABASE_URL": url}
-        checked = [sys.executable, "-m", "db.migrate", "check"]
+        checked = [sys.executable, "-m", "warpsmith", "migrate", "--check"]
         subprocess.run(checked, cwd=ROOT, env=environment, check=True)
         restored = Database(url)
         with restored.write() as session:

@@ -199,3 +199,10 @@ def test_the_doctor_says_that_it_can_tune(python: Path, folder: Path) -> None:
     assert found["can_tune"] is True
     assert states["opencl device"] == states["PoCL"] == states["service"] == "ok"
     assert states["database"] == states["broker"] == states["model"] == "not used"
+
+
+def test_it_migrates_a_database(python: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WARPSMITH_DATABASE_URL", f"sqlite:///{folder / 'fleet.db'}")
+    ran = run(python, folder, "warpsmith", "migrate")
+    assert ran.returncode == 0, ran.stderr
+    assert " is at revision r" in ran.stdout

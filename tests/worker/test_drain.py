@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 import worker.main
-from db.admin import worker_admin
 from db.admin.program_version import VERSION
 from db.engine import Database
 from db.repositories.tasks import TaskRepository
@@ -43,8 +42,8 @@ def test_a_drained_worker_ends_its_slice_and_goes(fleet: Fleet) -> None:
     with fleet.database.read() as session:
         (view,) = worker_list(session).items
     assert view.version == VERSION and view.devices
-    url = fleet.database.engine.url.render_as_string(hide_password=False)
-    worker_admin.drain(view.id, Settings(_env_file=None, database_url=url))
+    with fleet.database.write() as session:
+        WorkerRepository(session).drain(view.id)
     with fleet.database.read() as session:
         (view,) = worker_list(session).items
     assert "drain" in view.unavailable and not view.devices
@@ -58,8 +57,8 @@ def test_a_drained_worker_ends_its_slice_and_goes(fleet: Fleet) -> None:
     fleet.start()
     status = fleet.wait(job, lambda s: s.state.is_terminal)
     assert (status.state, status.trials_done) == (JobState.DONE, 16)
-    with pytest.raises(NotFound, match="warpsmith workers"):
-        worker_admin.drain(view.id, Settings(_env_file=None, database_url=url))
+    with pytest.raises(NotFound, match="warpsmith workers"), fleet.database.write() as session:
+        WorkerRepository(session).drain(view.id)
 
 
 def test_a_worker_of_another_version_is_refused(

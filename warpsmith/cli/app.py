@@ -14,7 +14,7 @@ from warpsmith.cli.keys import keys
 from warpsmith.cli.output import echo
 from warpsmith.cli.shared_options import FLEET, START, AsJson, IncludeDirs, JobFile
 from warpsmith.commit import commit_name, version_text
-from warpsmith.errors import InvalidInput, NotFound, StorageUnusable, WarpsmithError
+from warpsmith.errors import InvalidInput, NotFound, StorageUnusable, Unavailable, WarpsmithError
 from warpsmith.extras import naming_extras
 from warpsmith.job_files.jobfile import InvalidJob, placed
 from warpsmith.registry import Kind, load_all
@@ -73,9 +73,7 @@ def validate(
     rules: Annotated[bool, typer.Option("--rules", help="List why other rules do not apply.")] = False,
     arch: Annotated[
         str,
-        typer.Option(
-            help="Architecture to compile for: of CUDA if there is no GPU, or gfx942 of AMD for HIP."
-        ),
+        typer.Option(help="Architecture to compile for: of CUDA without a GPU, or gfx942 of AMD for HIP."),
     ] = "sm_90",
     include_dirs: IncludeDirs = None,
     as_json: AsJson = False,
@@ -100,8 +98,34 @@ def drain(worker: Annotated[str, typer.Argument(help="Id of a worker, as `worker
     """Drain a worker: it ends its slice, returns its tasks and stops; needs the service's settings."""
     from warpsmith import applications
 
-    host = applications.load("db.admin.worker_admin").drain(worker)
+    workers = applications.load("db.repositories.workers").WorkerRepository
+    with applications.load("db.admin.reachable").operated() as database, database.write() as session:
+        host = workers(session).drain(worker).hostname
     echo(f"worker {worker} on {host} accepts no further task and stops within seconds")
+
+
+@app.command(rich_help_panel=FLEET)
+def migrate(
+    downgrade: Annotated[str, typer.Option(help="Revision to go back to; what is newer is lost.")] = "",
+    check: Annotated[bool, typer.Option("--check", help="Only compare; exit code 1 if it differs.")] = False,
+) -> None:
+    """Bring the database of a fleet to the schema of this version; several machines may do so at once."""
+    from warpsmith import applications
+    from warpsmith.settings import settings
+
+    url = settings().database_url
+    if not url:
+        raise Unavailable(
+            "WARPSMITH_DATABASE_URL is not set; `warpsmith serve` migrates a database of its own"
+        )
+    schema = applications.load("db.migrate")
+    with applications.load("db.admin.reachable").answering(url) as shown:
+        if check:
+            found = schema.differences(url)
+            echo("\n".join(map(str, found)) or f"{shown} has the schema of this version")
+            raise typer.Exit(1 if found else 0)
+        schema.downgrade(url, downgrade) if downgrade else schema.upgrade(url)
+        echo(f"{shown} is at revision {schema.current(url)}")
 
 
 app.add_typer(keys, name="keys", rich_help_panel=FLEET)

@@ -1,6 +1,7 @@
 """`warpsmith keys`: API keys, created and revoked in the database of the settings, by an operator."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import typer
@@ -45,19 +46,22 @@ def create(
     if not 1 <= len(name) <= 120 or not name.isprintable():
         raise InvalidInput("NAME", "use 1 to 120 printable characters")
     limits = _limits(forms.KeyLimits, limit or [])
-    row, key = _admin().create(name, tenant, chosen, days, limits)
-    _show(row, key)
+    expires_at = None if days is None else datetime.now(UTC) + timedelta(days=days)
+    with _stored() as stored:
+        made = stored.create(name, tenant, [forms.KeyScope(s) for s in chosen], limits, expires_at)
+    _show(*made)
 
 
 @keys.command("list")
 def show() -> None:
     """List the keys: id, tenant, owner and scopes. The keys themselves are not stored."""
-    rows = _admin().every()
+    with _stored() as stored:
+        rows = stored.all()
     if not rows:
         echo("there are no keys; make one with: warpsmith keys create NAME", err=True)
     for row in rows:
         end = "" if row.expires_at is None else f"  until {row.expires_at:%Y-%m-%d %H:%M} UTC"
-        state = "active" if row.active else "ended"
+        state = "active" if stored.is_active(row) else "ended"
         limits = ", ".join(f"{k}={v:g}" for k, v in row.limits.model_dump(exclude_none=True).items())
         scopes = ",".join(row.scopes)
         words = [row.id, state, row.tenant, scopes, row.name, f"since {row.created_at:%Y-%m-%d}{end}", limits]
@@ -67,7 +71,8 @@ def show() -> None:
 @keys.command()
 def revoke(key_id: KeyId) -> None:
     """Revoke a key. APIs refuse it after five seconds at the latest."""
-    ended = _admin().revoke(key_id)
+    with _stored() as stored:
+        ended = stored.revoke(key_id)
     echo(f"{key_id} is ended" if ended else f"{key_id} was revoked before")
 
 
@@ -77,14 +82,15 @@ def rotate(
     grace_s: Annotated[float, typer.Option(min=0, help="Seconds for which the old key still works.")] = 0.0,
 ) -> None:
     """Replace a key: make one with the same rights, print it once, and revoke the old one."""
-    row, key = _admin().rotate(key_id, grace_s)
-    _show(row, key)
+    with _stored() as stored:
+        made = stored.rotate(key_id, grace_s)
+    _show(*made)
 
 
-def _admin() -> Any:
+def _stored() -> Any:
     from warpsmith import applications
 
-    return applications.load("db.admin.key_admin")
+    return applications.load("db.admin.key_admin").stored_keys()
 
 
 def _limits(form: Any, given: list[str]) -> Any:

@@ -140,7 +140,7 @@ def test_servers_that_are_silent_block_and_no_password_is_shown(tmp_path: Path) 
 
 def test_a_database_that_answers_is_named(tmp_path: Path, postgres_url: str) -> None:
     settings = Settings(data_dir=tmp_path, database_url=postgres_url)
-    with pytest.raises(Unavailable, match=r"db\.migrate"):
+    with pytest.raises(Unavailable, match=r"warpsmith migrate"):
         reachable.database(settings)
     from db import migrate
 

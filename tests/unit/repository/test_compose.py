@@ -135,9 +135,6 @@ def check_command(words: list[str]) -> None:
     if module == "worker.health":
         assert not arguments
         return
-    if module == "db.migrate":
-        assert arguments[0] in ("upgrade", "check")
-        return
     assert module == "warpsmith"
     group: Any = get_command(app)
     assert arguments[0] in group.commands
