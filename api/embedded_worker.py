@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 class EmbeddedWorker:
-    """Keeps `python -m worker.main --embedded` running. The child watches its parent as well."""
+    """Keeps `python -m worker.main` running. The child watches its parent as well."""
 
     def __init__(self) -> None:
         self._stop = threading.Event()
@@ -34,7 +34,7 @@ class EmbeddedWorker:
         # The kernel ties the child to this thread, so this thread starts the child and outlives it.
         while not self._stop.is_set():
             self._child = subprocess.Popen(
-                applications.command("worker.main", "--embedded"),
+                applications.command("worker.main"),
                 env=applications.environment(os.environ),
                 stdin=subprocess.DEVNULL,
             )

@@ -411,6 +411,17 @@ class RegistryRow(Base):
     verified_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
+class DeletedCountRow(Base):
+    """Share of deleted jobs in a counter of the metrics."""
+
+    __tablename__ = "deleted_count"
+
+    name: Mapped[str] = mapped_column(String(80), primary_key=True)
+    labels: Mapped[str] = mapped_column(String(400), primary_key=True)
+    """JSON, sorted by name."""
+    value: Mapped[float] = mapped_column(Float(53))
+
+
 class EventRow(Base):
     """Events of a job, in order; never changed."""
 

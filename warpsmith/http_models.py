@@ -292,6 +292,9 @@ class WorkerView(Frozen):
     alive: bool
 
 
+NO_WORKER = "no worker is alive; start one with `warpsmith worker`"
+
+
 class WorkerList(Frozen):
     """All workers seen recently."""
 

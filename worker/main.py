@@ -1,10 +1,9 @@
-"""The worker: `python -m worker.main [--queues ...] [--embedded]`.
+"""The worker: `warpsmith worker`; `python -m worker.main` is that of the embedded service.
 
 Finds the devices of this machine, registers, and keeps one Celery pool for `control` and `agents` and one per
 device. This process runs the maintenance loop; it never loads a device library.
 """
 
-import argparse
 import logging
 import os
 import signal
@@ -237,22 +236,11 @@ def _everything(devices: Sequence[DeviceInfo]) -> tuple[str, ...]:
     return (*light, ALL_DEVICES) if devices else light
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line, with the settings of `WARPSMITH_*`."""
-    parser = argparse.ArgumentParser(prog="python -m worker.main", description=__doc__)
-    parser.add_argument(
-        "--queues", default="", help="comma-separated: control, agents, webhooks, compile, gpu, gpu.<class>"
-    )
-    parser.add_argument("--concurrency", type=int, default=0, help="processes that need no device")
-    parser.add_argument("--embedded", action="store_true", help="stop when the parent process ends")
-    options = parser.parse_args(arguments)
+def main() -> int:
+    """Run the embedded service's worker, with the settings of `WARPSMITH_*`."""
     logs.configure()
     try:
-        run(
-            tuple(q for q in options.queues.split(",") if q),
-            embedded=options.embedded,
-            concurrency=options.concurrency,
-        )
+        run(embedded=True)
     except WarpsmithError as exc:
         log.error("%s", exc)
         return 1

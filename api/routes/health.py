@@ -13,7 +13,7 @@ from db.engine import Database
 from db.views import result_views
 from warpsmith import __version__
 from warpsmith.errors import Unavailable
-from warpsmith.http_models import Health
+from warpsmith.http_models import NO_WORKER, Health
 from warpsmith.settings import Settings
 
 router = APIRouter(tags=["service"])
@@ -41,7 +41,7 @@ def _look(database: Database, settings: Settings) -> Health:
         session.execute(text("SELECT 1"))
         alive = [w.version for w in result_views.worker_list(session).items if w.alive]
         if not alive:
-            raise Unavailable("no worker is alive; start one with `warpsmith worker`")
+            raise Unavailable(NO_WORKER)
         if VERSION not in alive:
             words = f"this API is of version {VERSION}, all living workers of {', '.join(sorted(set(alive)))}"
             raise Unavailable(f"{words}; start APIs and workers of one version")

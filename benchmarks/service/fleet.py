@@ -121,7 +121,7 @@ class Fleet:
         self.workers = []
         for kind, count, queues in (("light", self.light, "control,agents"), ("device", self.devices, "gpu")):
             for index in range(count):
-                command = [sys.executable, "-m", "worker.main", "--queues", queues]
+                command = [sys.executable, "-m", "warpsmith", "worker", "--queues", queues]
                 log = self.folder / f"{kind}{index}.log"
                 self.workers.append(Program(f"{kind}{index}", command, environment, log))
 

@@ -13,16 +13,18 @@ from db.column_types import UtcDateTime
 from db.engine import Database, utc_now
 from db.event_cursor import final
 from db.job_clock import elapsed_s
-from db.tables import CandidateRow, EventRow, JobRow, WorkloadRow
+from db.repositories.workers import ALIVE_S
+from db.tables import CandidateRow, EventRow, JobRow, WorkerRow, WorkloadRow
 from db.tenant_sessions import TENANT
 from db.trouble import trouble_of
 from db.views.queue_places import QueuePlace, places
 from warpsmith.domain.state import JobState
 from warpsmith.errors import NotFound
-from warpsmith.http_models import JobStatus, WorkloadProgress
+from warpsmith.http_models import NO_WORKER, JobStatus, WorkloadProgress
 from warpsmith.tuning.decisions.snapshot import MEASURING
 
 _JOB, _WORKLOAD, _CANDIDATE = JobRow.__table__, WorkloadRow.__table__, CandidateRow.__table__
+_WORKER = WorkerRow.__table__
 
 
 def poll_statuses(database: Database, job_ids: Sequence[str]) -> dict[str, JobStatus]:
@@ -96,8 +98,15 @@ def _events(connection: Connection) -> Label[int]:
 
 def _statuses(connection: Connection, rows: _Rows) -> dict[str, JobStatus]:
     waiting = places(connection, [job_id for job_id, of_job in rows.items() if not_begun(of_job[0])])
-    trouble = trouble_of(connection.engine.url.database or "") if connection.dialect.name == "sqlite" else ""
-    return {job_id: _status(of_job, waiting.get(job_id), trouble) for job_id, of_job in rows.items()}
+    file = (connection.engine.url.database or "") if connection.dialect.name == "sqlite" else None
+    found = {}
+    for job_id, of_job in rows.items():
+        seen, now = of_job[0].worker_seen, of_job[0].now
+        # The embedded mode's only worker comes with its service.
+        gone = file is None and (seen is None or (now - seen).total_seconds() > ALIVE_S)
+        trouble = NO_WORKER if gone else "" if file is None else trouble_of(file)
+        found[job_id] = _status(of_job, waiting.get(job_id), trouble)
+    return found
 
 
 @lru_cache
@@ -110,10 +119,12 @@ def _query(postgres: bool, of_tenant: bool) -> Select[Any]:
         .limit(1)
         .scalar_subquery()
     )
+    running = select(_WORKER.c.last_seen).where(_WORKER.c.stopped_at.is_(None))
+    seen = running.order_by(_WORKER.c.last_seen.desc()).limit(1).scalar_subquery().label("worker_seen")
     now = type_coerce(func.clock_timestamp(), UtcDateTime) if postgres else literal(None)
     job = [c for c in _JOB.c if c.name != "spec"]
     workload = [c.label(f"workload_{c.name}") for c in _WORKLOAD.c]
-    query = select(*job, feasible.label("feasible"), now.label("now"), *workload)
+    query = select(*job, feasible.label("feasible"), now.label("now"), seen, *workload)
     query = query.select_from(_JOB.outerjoin(_WORKLOAD, _WORKLOAD.c.job_id == _JOB.c.id))
     query = query.where(_JOB.c.id.in_(bindparam("job_ids", expanding=True)))
     if of_tenant:

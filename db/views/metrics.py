@@ -1,14 +1,16 @@
 """Metrics of the service, counted in the database."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, func, select, true, update
+from sqlalchemy.orm import Mapped, Session
 
-from db.engine import clock, now
+from db.engine import clock, insert_new, now
 from db.repositories.workers import ALIVE_S, WorkerRepository
-from db.tables import AgentStepRow, CompilationRow, JobRow, OutboxRow, TaskRow, TrialRow
+from db.tables import AgentStepRow, CompilationRow, DeletedCountRow, JobRow, OutboxRow, TaskRow, TrialRow
 from warpsmith.domain.state import JobState, TaskKind, TaskState, TrialState
 
 RECENT_S = 600.0
@@ -20,25 +22,57 @@ class Sample:
     """Value of a metric, with its labels."""
 
     name: str
-    kind: str
-    """`gauge` or `counter`."""
     help: str
     value: float
     labels: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def kind(self) -> str:
+        """Prometheus' type of the metric."""
+        return "counter" if self.name.endswith("_total") else "gauge"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Name and labels, as a row of `DeletedCountRow` has them."""
+        return self.name, json.dumps(dict(self.labels), sort_keys=True)
+
 
 def samples(session: Session) -> list[Sample]:
     """All samples, in one transaction."""
-    parts = (_jobs, _tasks, _lost, _trials, _durations, _outbox, _workers, _compilations, _agents)
-    return [sample for part in parts for sample in part(session)]
+    parts = (_jobs, _tasks, _open_trials, _durations, _outbox, _workers, _compilations)
+    deleted = {(row.name, row.labels): row.value for row in session.scalars(select(DeletedCountRow))}
+    counted = [replace(s, value=s.value + deleted.pop(s.key, 0.0)) for s in _counters(session)]
+    counted += [Sample(n, "Of deleted jobs.", v, json.loads(labels)) for (n, labels), v in deleted.items()]
+    return [*(sample for part in parts for sample in part(session)), *counted]
+
+
+def keep_counts(session: Session, job_ids: Sequence[str]) -> None:
+    """Keep what jobs that are about to be deleted add to the counters, which must never fall."""
+    for sample in _counters(session, job_ids):
+        name, labels = sample.key
+        session.execute(insert_new(session, DeletedCountRow).values(name=name, labels=labels, value=0.0))
+        added = update(DeletedCountRow).values(value=DeletedCountRow.value + sample.value)
+        session.execute(added.filter_by(name=name, labels=labels))
+
+
+def _counters(session: Session, job_ids: Sequence[str] | None = None) -> list[Sample]:
+    """Samples of the counters, over these jobs or over all that are stored."""
+
+    def of(column: Mapped[str]) -> ColumnElement[bool]:
+        return true() if job_ids is None else column.in_(job_ids)
+
+    return [
+        *_lost(session, of(TaskRow.job_id)),
+        *_trials(session, of(TrialRow.job_id)),
+        *_agents(session, of(AgentStepRow.job_id)),
+    ]
 
 
 def _jobs(session: Session) -> Iterator[Sample]:
     query = select(JobRow.state, func.count()).group_by(JobRow.state)
     found = {state: int(count) for state, count in session.execute(query)}
     for state in JobState:
-        value = found.get(state, 0)
-        yield Sample("warpsmith_jobs", "gauge", "Jobs by state.", value, {"state": state.value})
+        yield Sample("warpsmith_jobs", "Jobs by state.", found.get(state, 0), {"state": state.value})
 
 
 def _tasks(session: Session) -> Iterator[Sample]:
@@ -49,42 +83,39 @@ def _tasks(session: Session) -> Iterator[Sample]:
     for queue, state, count, oldest in session.execute(query):
         labels = {"queue": queue}
         if state is TaskState.RUNNING:
-            yield Sample("warpsmith_tasks_running", "gauge", "Tasks that a worker runs.", count, labels)
+            yield Sample("warpsmith_tasks_running", "Tasks that a worker runs.", count, labels)
             continue
-        yield Sample("warpsmith_queue_depth", "gauge", "Tasks that wait.", count, labels)
+        yield Sample("warpsmith_queue_depth", "Tasks that wait.", count, labels)
         age = max(0.0, (at - oldest).total_seconds())
         words = "Since the last notification of the longest waiting task."
-        yield Sample("warpsmith_queue_oldest_seconds", "gauge", words, age, labels)
+        yield Sample("warpsmith_queue_oldest_seconds", words, age, labels)
 
 
-def _lost(session: Session) -> Iterator[Sample]:
+def _lost(session: Session, of: ColumnElement[bool]) -> Iterator[Sample]:
     """Attempts without a result; only tasks tried more than once have any."""
-    causes: dict[str, int] = {}
-    for history in session.scalars(select(TaskRow.history).where(TaskRow.error != "")):
-        for entry in history:
-            cause = str(entry["cause"])
-            causes[cause] = causes.get(cause, 0) + 1
-    causes.setdefault("lease expired", 0)
+    histories = session.scalars(select(TaskRow.history).where(TaskRow.error != "", of))
+    causes = Counter(str(entry["cause"]) for history in histories for entry in history)
+    causes["lease expired"] += 0
     for cause, count in sorted(causes.items()):
         words = "Attempts without a result, by cause; `lease expired` are lease expiries."
-        yield Sample("warpsmith_task_attempts_lost_total", "counter", words, count, {"cause": cause})
-    dead = session.scalar(select(func.count()).where(TaskRow.state == TaskState.DEAD)) or 0
-    yield Sample("warpsmith_tasks_dead_total", "counter", "Tasks that were given up.", dead)
+        yield Sample("warpsmith_task_attempts_lost_total", words, count, {"cause": cause})
+    dead = session.scalar(select(func.count()).where(TaskRow.state == TaskState.DEAD, of)) or 0
+    yield Sample("warpsmith_tasks_dead_total", "Tasks that were given up.", dead)
 
 
-def _trials(session: Session) -> Iterator[Sample]:
+def _trials(session: Session, of: ColumnElement[bool]) -> Iterator[Sample]:
     query = select(TrialRow.outcome_kind, TrialRow.stage, func.count())
-    query = query.where(TrialRow.state == TrialState.FINISHED, ~TrialRow.reused)
+    query = query.where(TrialRow.state == TrialState.FINISHED, ~TrialRow.reused, of)
     for kind, stage, count in session.execute(query.group_by(TrialRow.outcome_kind, TrialRow.stage)):
         outcome = str(kind) if stage is None else f"{kind}_{stage}"
-        words = "Finished trials by outcome."
-        yield Sample("warpsmith_trials_total", "counter", words, count, {"outcome": outcome})
-    query_s = select(func.coalesce(func.sum(TrialRow.seconds), 0.0))
-    words = "Seconds that finished trials took."
-    yield Sample("warpsmith_trial_seconds_total", "counter", words, session.scalar(query_s) or 0.0)
-    proposed = select(func.count()).where(TrialRow.state == TrialState.PROPOSED)
-    words = "Trials that were proposed and have not finished."
-    yield Sample("warpsmith_trials_open", "gauge", words, session.scalar(proposed) or 0)
+        yield Sample("warpsmith_trials_total", "Finished trials by outcome.", count, {"outcome": outcome})
+    seconds = session.scalar(select(func.sum(TrialRow.seconds)).where(of)) or 0.0
+    yield Sample("warpsmith_trial_seconds_total", "Seconds that finished trials took.", seconds)
+
+
+def _open_trials(session: Session) -> Iterator[Sample]:
+    count = session.scalar(select(func.count()).where(TrialRow.state == TrialState.PROPOSED)) or 0
+    yield Sample("warpsmith_trials_open", "Trials that were proposed and have not finished.", count)
 
 
 def _durations(session: Session) -> Iterator[Sample]:
@@ -103,25 +134,20 @@ def _durations(session: Session) -> Iterator[Sample]:
         ("warpsmith_task_duration_seconds", "Mean duration of tasks ended in the last ten minutes.", took),
     ):
         for kind, seconds in values.items():
-            yield Sample(name, "gauge", words, sum(seconds) / len(seconds), {"kind": kind.value})
+            yield Sample(name, words, sum(seconds) / len(seconds), {"kind": kind.value})
 
 
 def _outbox(session: Session) -> Iterator[Sample]:
-    waiting = session.scalar(select(func.count()).where(OutboxRow.published_at.is_(None))) or 0
-    words = "Notifications that the broker has not taken yet; grows while it is away."
-    yield Sample("warpsmith_outbox_waiting", "gauge", words, waiting)
+    count = session.scalar(select(func.count()).where(OutboxRow.published_at.is_(None))) or 0
+    yield Sample("warpsmith_outbox_waiting", "Notifications that the broker has not taken yet.", count)
 
 
 def _workers(session: Session) -> Iterator[Sample]:
     alive = WorkerRepository(session).seen_lately(ALIVE_S)
-    yield Sample("warpsmith_workers_alive", "gauge", "Workers heard of lately.", len(alive))
-    devices: dict[str, int] = {}
-    for worker in alive:
-        for device in worker.devices:
-            devices[device.device_class] = devices.get(device.device_class, 0) + 1
+    yield Sample("warpsmith_workers_alive", "Workers heard of lately.", len(alive))
+    devices = Counter(device.device_class for worker in alive for device in worker.devices)
     for name, count in sorted(devices.items()):
-        words = "Devices of living workers."
-        yield Sample("warpsmith_devices", "gauge", words, count, {"device_class": name})
+        yield Sample("warpsmith_devices", "Devices of living workers.", count, {"device_class": name})
 
 
 def _compilations(session: Session) -> Iterator[Sample]:
@@ -130,22 +156,16 @@ def _compilations(session: Session) -> Iterator[Sample]:
     for queue, state, count in session.execute(query.group_by(CompilationRow.queue, CompilationRow.state)):
         words = "Kernels that compile nodes were asked for in the last ten minutes, by state."
         labels = {"queue": queue, "state": state.value}
-        yield Sample("warpsmith_compilations", "gauge", words, count, labels)
+        yield Sample("warpsmith_compilations", words, count, labels)
 
 
-def _agents(session: Session) -> Iterator[Sample]:
-    query = select(
-        AgentStepRow.role,
-        AgentStepRow.provider,
-        func.count(),
-        func.sum(AgentStepRow.tokens),
-        func.sum(AgentStepRow.usd),
-        func.sum(AgentStepRow.latency_s),
-    ).group_by(AgentStepRow.role, AgentStepRow.provider)
+def _agents(session: Session, of: ColumnElement[bool]) -> Iterator[Sample]:
+    keys = (AgentStepRow.role, AgentStepRow.provider)
+    sums = func.sum(AgentStepRow.tokens), func.sum(AgentStepRow.usd), func.sum(AgentStepRow.latency_s)
+    query = select(*keys, func.count(), *sums).where(of).group_by(*keys)
     for role, provider, steps, tokens, usd, seconds in session.execute(query):
         labels = {"role": role, "provider": provider}
-        yield Sample("warpsmith_agent_steps_total", "counter", "Answers of agents.", steps, labels)
-        yield Sample("warpsmith_agent_tokens_total", "counter", "Tokens of models.", tokens or 0, labels)
-        yield Sample("warpsmith_agent_usd_total", "counter", "Cost of models.", usd or 0.0, labels)
-        words = "Seconds that answers took."
-        yield Sample("warpsmith_agent_seconds_total", "counter", words, seconds or 0.0, labels)
+        yield Sample("warpsmith_agent_steps_total", "Answers of agents.", steps, labels)
+        yield Sample("warpsmith_agent_tokens_total", "Tokens of models.", tokens or 0, labels)
+        yield Sample("warpsmith_agent_usd_total", "Cost of models.", usd or 0.0, labels)
+        yield Sample("warpsmith_agent_seconds_total", "Seconds that answers took.", seconds or 0.0, labels)

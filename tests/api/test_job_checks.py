@@ -317,10 +317,15 @@ def test_one_device_that_meets_a_constraint_is_enough(embedded: Service) -> None
 
 def test_a_job_without_a_worker_says_so_at_once(service: Service) -> None:
     status = service.http.post("/v1/jobs", json=changed(for_cuda())).json()
-    words = "no worker for back end cuda is alive; start one with `warpsmith worker`"
+    words = "no worker is alive; start one with `warpsmith worker`; waiting for a worker with back end cuda"
     # A machine's own worker may be about to start.
     assert status["detail"] == ("" if service.settings.embedded else words)
     assert status["detail"] in service.http.get(f"/jobs/{status['id']}").text
+    with worker(service, device("small", 256)):
+        found = service.http.get(f"/v1/jobs/{status['id']}").json()
+        assert found["detail"] == (
+            "" if service.settings.embedded else "waiting for a worker with back end cuda"
+        )
 
 
 def test_the_same_submission_again_is_not_checked_again(http: httpx2.Client, key: str) -> None:

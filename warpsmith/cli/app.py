@@ -5,6 +5,7 @@ Exit codes: 0 well; 1 the job failed or was cancelled; 2 wrong input, or a data 
 has ended it.
 """
 
+import re
 import sys
 from typing import Annotated, Any
 
@@ -115,9 +116,8 @@ def migrate(
 
     url = settings().database_url
     if not url:
-        raise Unavailable(
-            "WARPSMITH_DATABASE_URL is not set; `warpsmith serve` migrates a database of its own"
-        )
+        words = "WARPSMITH_DATABASE_URL is not set"
+        raise Unavailable(f"{words}; without it `warpsmith serve` has a database of its own, and migrates it")
     schema = applications.load("db.migrate")
     with applications.load("db.admin.reachable").answering(url) as shown:
         if check:
@@ -126,6 +126,28 @@ def migrate(
             raise typer.Exit(1 if found else 0)
         schema.downgrade(url, downgrade) if downgrade else schema.upgrade(url)
         echo(f"{shown} is at revision {schema.current(url)}")
+
+
+@app.command(rich_help_panel=FLEET)
+def prune(
+    older_than: Annotated[str, typer.Option(help="Age since the end in days or weeks: 90d, 12w.")],
+    tenant: Annotated[str, typer.Option(help="Of this tenant; everybody's if not given.")] = "",
+    winners: Annotated[bool, typer.Option("--winners", help="Those too whose winner is registered.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count only.")] = False,
+) -> None:
+    """Delete jobs that ended long ago, with everything that is theirs; needs the service's settings."""
+    from warpsmith import applications
+
+    age = re.fullmatch(r"0*([1-9]\d{0,3})([dw])", older_than)
+    if age is None:
+        raise InvalidInput("--older-than", f"{older_than!r} is no age; give days or weeks, as in 90d or 12w")
+    days = int(age[1]) * (7 if age[2] == "w" else 1)
+    prune_jobs = applications.load("db.admin.retention").prune
+    found = prune_jobs(days * 86400.0, tenant, winners=winners, dry_run=dry_run)
+    words = f"{found.jobs} jobs with {found.trials} trials"
+    echo(f"would delete {words}" if dry_run else f"deleted {words} and {found.studies} studies")
+    if found.kept:
+        echo(f"{found.kept} as old stay, since the registry has winners of them; --winners deletes them too")
 
 
 app.add_typer(keys, name="keys", rich_help_panel=FLEET)

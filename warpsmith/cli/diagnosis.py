@@ -25,7 +25,23 @@ class Check(Frozen):
     blocks: bool = False
     """True if nothing can be tuned here while it is missing."""
     tunes: str = ""
-    """Name of the back end that this check shows to be able to tune."""
+    """Back end and device that this check shows to be able to tune, in words."""
+
+
+def ok(subject: str, detail: str, tunes: str = "") -> Check:
+    """Check of something that is here."""
+    return Check(subject=subject, state=CheckState.OK, detail=detail, tunes=tunes)
+
+
+def missing(subject: str, detail: str, remedy: str | None, *, blocks: bool = False) -> Check:
+    """Check of something that is not here, or does not work."""
+    state = CheckState.MISSING
+    return Check(subject=subject, state=state, detail=detail, remedy=remedy or "", blocks=blocks)
+
+
+def not_used(subject: str, detail: str, remedy: str = "") -> Check:
+    """Check of something that nothing here needs."""
+    return Check(subject=subject, state=CheckState.NOT_USED, detail=detail, remedy=remedy)
 
 
 class Diagnosis(Frozen):
@@ -38,7 +54,7 @@ class Diagnosis(Frozen):
     can_tune: bool
     """True if a kernel can be tuned here with some back end."""
     reason: str
-    """Reason why a kernel can or cannot be tuned here."""
+    """Back ends and devices that tune here, or the reason why none does."""
     checks: tuple[Check, ...]
 
 
@@ -49,7 +65,7 @@ def concluded(version: str, commit: str, python: str, checks: list[Check]) -> Di
     if blocks:
         reason = "; ".join(f"{c.subject}: {c.detail}; {c.remedy}" for c in blocks)
     elif backends:
-        reason = f"tunes with {' and '.join(dict.fromkeys(backends))}"
+        reason = " and ".join(dict.fromkeys(backends))
     else:
         lacking = [c for c in checks if c.state is CheckState.MISSING and c.subject.endswith(" device")]
         reason = "no device: " + "; ".join(check.detail for check in lacking)

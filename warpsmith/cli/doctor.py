@@ -36,6 +36,7 @@ def show(found: Diagnosis, console: Console | None = None) -> None:
         state = Text(check.state.value, _STYLES[check.state])
         table.add_row(check.subject, state, Text(check.detail), Text(check.remedy))
     shown.print(table)
-    words = "a kernel can be tuned here" if found.can_tune else "no kernel can be tuned here"
-    style = "bold green" if found.can_tune else "bold red"
-    shown.print(f"{words}: {found.reason}", style=style, markup=False, highlight=False)
+    words, style = f"No kernel can be tuned here: {found.reason}", "bold red"
+    if found.can_tune:
+        words, style = f"Ready: kernels can be tuned here ({found.reason}).", "bold green"
+    shown.print(words, style=style, markup=False, highlight=False)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 from warpsmith import applications, extras
-from warpsmith.cli.diagnosis import Check, CheckState
+from warpsmith.cli.diagnosis import Check, CheckState, missing, not_used, ok
 from warpsmith.errors import StorageUnusable, Unavailable
 from warpsmith.settings import Settings
 from warpsmith.system.storage_errors import require_room, usable_storage
@@ -21,16 +21,10 @@ def installation_checks(settings: Settings) -> Iterator[Check]:
 
 
 def _libraries() -> Check:
-    missing = [name for name in extras.EMBEDDED if find_spec(name) is None]
-    if not missing:
-        return Check(subject="service", state=CheckState.OK, detail="its libraries are installed")
-    return Check(
-        subject="service",
-        state=CheckState.MISSING,
-        detail=f"no {', '.join(missing)}",
-        remedy=extras.advice(missing[0]) or "",
-        blocks=True,
-    )
+    lacking = [name for name in extras.EMBEDDED if find_spec(name) is None]
+    if not lacking:
+        return ok("service", "its libraries are installed")
+    return missing("service", f"no {', '.join(lacking)}", extras.advice(lacking[0]), blocks=True)
 
 
 def _data_folder(settings: Settings, installed: bool) -> Check:
@@ -43,15 +37,12 @@ def _data_folder(settings: Settings, installed: bool) -> Check:
         if installed and (folder / "warpsmith.db").exists():
             applications.load("db.migrate").require_own(settings.sqlalchemy_url)
     except StorageUnusable as exc:
-        return Check(
-            subject="data folder",
-            state=CheckState.MISSING,
-            detail=f"{present} cannot be written or read ({exc})",
-            remedy="WARPSMITH_DATA_DIR names a folder of yours",
-            blocks=True,
+        words, fix = (
+            f"{present} cannot be written or read ({exc})",
+            "WARPSMITH_DATA_DIR names a folder of yours",
         )
-    made = "" if present == folder else ", made when it is needed"
-    return Check(subject="data folder", state=CheckState.OK, detail=f"{folder}{made}")
+        return missing("data folder", words, fix, blocks=True)
+    return ok("data folder", f"{folder}{'' if present == folder else ', made when it is needed'}")
 
 
 def _stores(settings: Settings, installed: bool) -> Iterator[Check]:
@@ -62,12 +53,7 @@ def _stores(settings: Settings, installed: bool) -> Iterator[Check]:
     ):
         setting = f"WARPSMITH_{subject.upper()}_URL"
         if url is None:
-            yield Check(
-                subject=subject,
-                state=CheckState.NOT_USED,
-                detail=f"{own} instead of a server",
-                remedy=f"{setting} names one",
-            )
+            yield not_used(subject, f"{own} instead of a server", f"{setting} names one")
             continue
         try:
             if not installed:
@@ -75,32 +61,16 @@ def _stores(settings: Settings, installed: bool) -> Iterator[Check]:
             extras.require(extras.wanted_by(settings, models=False))
             detail = str(getattr(applications.load("db.admin.reachable"), subject)(settings))
         except Unavailable as exc:
-            yield Check(
-                subject=subject,
-                state=CheckState.MISSING,
-                detail=str(exc),
-                remedy=f"start it, or correct {setting}",
-                blocks=True,
-            )
+            yield missing(subject, str(exc), f"start it, or correct {setting}", blocks=True)
         else:
-            yield Check(subject=subject, state=CheckState.OK, detail=detail)
+            yield ok(subject, detail)
 
 
 def _model(settings: Settings) -> Check:
-    subject = "model"
     if settings.openai_base_url is None:
-        return Check(
-            subject=subject,
-            state=CheckState.NOT_USED,
-            detail="rules take the steps of agents",
-            remedy="WARPSMITH_OPENAI_BASE_URL names a server with OpenAI's chat completions",
-        )
+        fix = "WARPSMITH_OPENAI_BASE_URL names a server with OpenAI's chat completions"
+        return not_used("model", "rules take the steps of agents", fix)
     if find_spec("openai") is None:
-        fix = extras.advice("openai") or ""
-        return Check(
-            subject=subject, state=CheckState.MISSING, detail="openai is missing", remedy=fix, blocks=True
-        )
+        return missing("model", "openai is missing", extras.advice("openai"), blocks=True)
     name = settings.openai_model or "no default model"
-    return Check(
-        subject=subject, state=CheckState.OK, detail=f"{name} at {settings.openai_base_url}, not called"
-    )
+    return ok("model", f"{name} at {settings.openai_base_url}, not called")

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 
-from warpsmith.cli.diagnosis import Check, CheckState
+from warpsmith.cli.diagnosis import Check, missing, not_used, ok
 from warpsmith.cli.hip_words import HIP_ON_NVIDIA, NOT_ON_AMD
 from warpsmith.device_checks.compile_check import check_compilation
 from warpsmith.device_checks.launch_check import launch_check
@@ -51,12 +51,11 @@ def machine_checks(settings: Settings, ask: Ask = probe_devices) -> Iterator[Che
 
 def _absent(backend: Backend, lacking: str, devices: Sequence[DeviceInfo]) -> Check:
     """The check of a back end without devices of its own; others of this machine may run its kernels."""
-    state = CheckState.MISSING
+    check: Callable[[str, str, str], Check] = missing
     if backend is Backend.HIP:
         lacking += f"; {HIP_ON_NVIDIA}; {NOT_ON_AMD}"
-        if any(d.backend in backend.runs_on for d in devices):
-            state = CheckState.NOT_USED
-    return Check(subject=f"{backend.value} device", state=state, detail=lacking, remedy=_remedy(backend))
+        check = not_used if any(d.backend in backend.runs_on for d in devices) else missing
+    return check(f"{backend.value} device", lacking, _remedy(backend))
 
 
 def _remedy(backend: Backend) -> str:
@@ -114,18 +113,20 @@ def _launched(device: DeviceInfo, settings: Settings) -> Check:
     else:
         said = "; ".join(finding.message for finding in findings)
     if said:
-        words, fix = f"{words}; a kernel of two lines fails: {said[:500]}", _remedy(device.backend)
-        return Check(subject=f"{name} device", state=CheckState.MISSING, detail=words, remedy=fix)
-    return Check(subject=f"{name} device", state=CheckState.OK, detail=f"{words}; ran a kernel", tunes=name)
+        words = f"{words}; a kernel of two lines fails: {said[:500]}"
+        return missing(f"{name} device", words, _remedy(device.backend))
+    title = "OpenCL" if device.backend.language.is_opencl_c else name.upper()
+    tunes = f"{title} on {'the CPU' if device.shares_host else device.name}"
+    return ok(f"{name} device", f"{words}; ran a kernel", tunes)
 
 
 def _nvrtc(devices: Sequence[DeviceInfo], settings: Settings) -> Check:
     own = [d for d in devices if d.backend.language.compiles_anywhere]
     found = check_compilation(small_job(Backend.CUDA, "nvrtc"), None, own, "", settings, ARCH)
     if found.note:
-        return Check(subject="NVRTC", state=CheckState.OK, detail=found.note)
-    detail = "; ".join(finding.message for finding in found.findings)[:500]
-    return Check(subject="NVRTC", state=CheckState.MISSING, detail=detail, remedy=advice("cuda") or "")
+        return ok("NVRTC", found.note)
+    said = "; ".join(finding.message for finding in found.findings)[:500]
+    return missing("NVRTC", "NVRTC is not installed" if "NVRTC is missing" in said else said, advice("cuda"))
 
 
 def _nvcc() -> Check:
@@ -133,56 +134,38 @@ def _nvcc() -> Check:
 
     program = find_nvcc()
     if program is not None:
-        return Check(subject="nvcc", state=CheckState.OK, detail=str(program))
-    return Check(
-        subject="nvcc",
-        state=CheckState.NOT_USED,
-        detail="only CUDA sources that NVRTC cannot read need it",
-        remedy="install the CUDA toolkit; CUDA_HOME names its folder",
-    )
+        return ok("nvcc", str(program))
+    fix = "install the CUDA toolkit; CUDA_HOME names its folder"
+    return not_used("nvcc", "only CUDA sources that NVRTC cannot read need it", fix)
 
 
 def _pocl(devices: Sequence[DeviceInfo]) -> Iterator[Check]:
     """PoCL, and the host's compiler, with which it links kernels."""
+    check: Callable[[str, str, str], Check]
     linker = next((path for name in C_COMPILERS if (path := shutil.which(name))), None)
     if any(POCL in d.driver for d in devices):
-        yield Check(subject="PoCL", state=CheckState.OK, detail="OpenCL on the host's cores")
-        state, detail = CheckState.MISSING, "PoCL links kernels with it"
+        yield ok("PoCL", "OpenCL on the host's cores")
+        check, detail = missing, "PoCL links kernels with it"
     else:
-        fix = advice("pyopencl") or ""
-        yield Check(
-            subject="PoCL", state=CheckState.MISSING, detail="no OpenCL on the host's cores", remedy=fix
-        )
-        state, detail = CheckState.NOT_USED, "only PoCL and nvcc need it"
-    if linker is not None:
-        yield Check(subject="C compiler", state=CheckState.OK, detail=linker)
-    else:
-        yield Check(subject="C compiler", state=state, detail=detail, remedy="install the package gcc")
+        yield missing("PoCL", "no OpenCL on the host's cores", advice("pyopencl"))
+        check, detail = not_used, "only PoCL and nvcc need it"
+    yield ok("C compiler", linker) if linker else check("C compiler", detail, "install the package gcc")
 
 
 def _landlock() -> Check:
     abi = landlock_abi()
     if abi > 0:
-        return Check(subject="sandbox", state=CheckState.OK, detail=f"Landlock, version {abi}")
-    return Check(
-        subject="sandbox",
-        state=CheckState.MISSING,
-        detail="no Landlock: kernels and references may read what this user may read",
-        remedy="Linux 5.13 or later with Landlock; in a container, a seccomp profile that lets it through",
-    )
+        return ok("sandbox", f"Landlock, version {abi}")
+    fix = "Linux 5.13 or later with Landlock; in a container, a seccomp profile that lets it through"
+    return missing("sandbox", "no Landlock: kernels and references may read what this user may read", fix)
 
 
 def _profiler(devices: Sequence[DeviceInfo], settings: Settings) -> Check:
     program = find_ncu()
     where = "not installed" if program is None else str(program)
     if not settings.ncu or not any(d.backend.language.has_nvidia_tools for d in devices):
-        fix = "WARPSMITH_NCU=true profiles the kernels of CUDA jobs"
-        return Check(
-            subject="Nsight Compute",
-            state=CheckState.NOT_USED,
-            detail=where,
-            remedy="" if settings.ncu else fix,
-        )
-    state = CheckState.MISSING if program is None else CheckState.OK
-    fix = "install the CUDA toolkit, which has ncu" if program is None else ""
-    return Check(subject="Nsight Compute", state=state, detail=where, remedy=fix)
+        fix = "" if settings.ncu else "WARPSMITH_NCU=true profiles the kernels of CUDA jobs"
+        return not_used("Nsight Compute", where, fix)
+    if program is None:
+        return missing("Nsight Compute", where, "install the CUDA toolkit, which has ncu")
+    return ok("Nsight Compute", where)

@@ -180,8 +180,9 @@ def _own(job: Job) -> ConfiguredKernel:
 def _rejected(found: Rejected, configured: ConfiguredKernel) -> Finding:
     if found.reason.startswith(_CRASHED):
         # A missing compiler and one that a source crashed end in the same way.
-        words = found.log.strip().rsplit("errors.Unavailable: ", maxsplit=1)[-1][:500]
-        return Finding("kernel.backend", f"not compiled: {found.reason}: {words}", is_error=False)
+        _, missing, words = found.log.strip().rpartition("errors.Unavailable: ")
+        said = words[:500] if missing else f"{found.reason}: {words[:500]}"
+        return Finding("kernel.backend", f"not compiled: {said}", is_error=False)
     if _NO_ENTRY.match(found.reason):
         return Finding("kernel.entry", found.reason)
     if _NO_ARCHITECTURE.match(found.reason):

@@ -25,7 +25,7 @@ from warpsmith.sandbox.hosts.device_host import Probe
 from warpsmith.settings import Settings
 from warpsmith.testing.jobs import DEVICE
 
-RAN = Check(subject="opencl device", state=CheckState.OK, detail="a CPU", tunes="opencl")
+RAN = Check(subject="opencl device", state=CheckState.OK, detail="a CPU", tunes="OpenCL on the CPU")
 NO_GPU = Check(subject="cuda device", state=CheckState.MISSING, detail="no driver", remedy="install one")
 NO_DATABASE = Check(
     subject="database", state=CheckState.MISSING, detail="it is silent", remedy="start it", blocks=True
@@ -39,7 +39,7 @@ def checks_of(settings: Settings) -> dict[str, Check]:
 def test_one_back_end_is_enough() -> None:
     found = concluded("1", "", "3", [NO_GPU, RAN])
     assert found.can_tune
-    assert found.reason == "tunes with opencl"
+    assert found.reason == "OpenCL on the CPU"
 
 
 def test_without_a_device_the_reason_names_every_back_end() -> None:
@@ -61,7 +61,7 @@ def test_the_table_has_every_check_with_the_way_to_get_it() -> None:
     assert "warpsmith 1.2 (abc, clean), Python 3.11" in words
     for part in ("cuda device", "missing", "no driver", "install one", "opencl device", "ok", "a CPU"):
         assert part in words
-    assert words.rstrip().endswith("a kernel can be tuned here: tunes with opencl")
+    assert words.rstrip().endswith("Ready: kernels can be tuned here (OpenCL on the CPU).")
 
 
 def test_a_driver_that_crashes_is_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,6 +75,7 @@ def test_a_driver_that_crashes_is_a_line_of_its_own(monkeypatch: pytest.MonkeyPa
     assert found["cuda device"].state is CheckState.MISSING
     assert "SIGSEGV" in found["cuda device"].detail
     assert found["opencl device"].state is CheckState.OK
+    assert found["opencl device"].tunes == "OpenCL on test"
 
 
 def test_a_device_that_runs_no_kernel_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:

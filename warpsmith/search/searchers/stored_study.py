@@ -17,7 +17,7 @@ from optuna.distributions import distribution_to_json
 from optuna.storages import RDBStorage
 from optuna.storages._rdb import models
 from optuna.trial import TrialState
-from sqlalchemy import func, insert, select
+from sqlalchemy import delete, func, insert, inspect, select
 from sqlalchemy.orm import Session
 
 from warpsmith.domain.templates.space import Configuration, Space
@@ -67,6 +67,21 @@ def export(
         return added
     finally:
         storage.engine.dispose()
+
+
+def delete_studies(session: Session, names: Sequence[str]) -> int:
+    """Delete studies with their trials in the session's transaction; returns how many there were."""
+    if not inspect(session.connection()).has_table(models.StudyModel.__tablename__):
+        return 0
+    named = models.StudyModel.study_name.in_(names)
+    studies = session.scalars(select(models.StudyModel.study_id).where(named)).all()
+    trials = select(models.TrialModel.trial_id).where(models.TrialModel.study_id.in_(studies))
+    for table in reversed(models.BaseModel.metadata.sorted_tables):
+        if "trial_id" in table.c:
+            session.execute(delete(table).where(table.c.trial_id.in_(trials)))
+        elif "study_id" in table.c:
+            session.execute(delete(table).where(table.c.study_id.in_(studies)))
+    return len(studies)
 
 
 def _append(session: Session, study_id: int, space: Space, trials: Sequence[StudyTrial]) -> int:

@@ -28,9 +28,7 @@ class Unserved:
             begun: see `is_over`.
         """
         if not self.lacking:
-            if not self.limit_s:
-                return f"waiting for a worker with {self.needs}"
-            return f"no worker for {self.needs} is alive; start one with `warpsmith worker`"
+            return f"waiting for a worker with {self.needs}"
         who = [f"{', '.join(sorted(set(on)))}: {r}" if self.limit_s else r for r, on in self.lacking.items()]
         shown = "; ".join(words[:REASON_CHARACTERS] for words in who[:MOST_REASONS])
         shown += f"; and {len(who) - MOST_REASONS} more" if len(who) > MOST_REASONS else ""

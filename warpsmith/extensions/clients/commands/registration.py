@@ -221,6 +221,7 @@ def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Workers, their devices, and what they cannot use."""
     from warpsmith.cli.hip_words import HIP_ON_NVIDIA, NOT_ON_AMD
     from warpsmith.extensions.clients.commands.service_commands import connect
+    from warpsmith.http_models import NO_WORKER
 
     with connect(url) as client:
         found = client.workers()
@@ -233,9 +234,9 @@ def workers(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
         words += f", compiles {item.compile_slots} at once for others" if item.compile_slots else ""
         echo(f"{item.id}  {state}  {item.hostname}  {words}")
         for backend, reason in item.unavailable.items():
-            echo(f"    {backend}: {reason}")
+            echo(f"    {backend}: {reason.removeprefix(f'{backend}: ')}")
     if not any(item.alive for item in found.items):
-        echo("no worker is alive; start one with `warpsmith worker`", err=True)
+        echo(NO_WORKER, err=True)
     if any(name.startswith(("cuda-", "hip-")) for item in found.items for name in item.devices):
         echo(f"{HIP_ON_NVIDIA}; {NOT_ON_AMD}")
 
