@@ -116,8 +116,7 @@ def migrate(
 
     url = settings().database_url
     if not url:
-        words = "WARPSMITH_DATABASE_URL is not set"
-        raise Unavailable(f"{words}; without it `warpsmith serve` has a database of its own, and migrates it")
+        raise Unavailable("WARPSMITH_DATABASE_URL is not set; `warpsmith serve` migrates its own database")
     schema = applications.load("db.migrate")
     with applications.load("db.admin.reachable").answering(url) as shown:
         if check:

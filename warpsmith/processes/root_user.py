@@ -20,7 +20,8 @@ def refuse_root(allowed: bool) -> None:
         Unavailable: this process is root, and that is not allowed; the message names the setting.
     """
     if os.geteuid() == 0 and not allowed:
-        raise Unavailable(f"{WORDS}: start it as another user, or set WARPSMITH_ALLOW_ROOT=true")
+        fix = "start it as another user, or set WARPSMITH_ALLOW_ROOT=true (docs/running-a-fleet.md, As root)"
+        raise Unavailable(f"{WORDS}: {fix}")
 
 
 def warn_of_root(allowed: bool) -> None:

@@ -26,6 +26,7 @@ from warpsmith.cli.app import app
 from warpsmith.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
+FLEET = ROOT / "docs" / "fleet"
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, Any] = COMPOSE["services"]
 EXAMPLE = (ROOT / ".env.example").read_text()
@@ -139,6 +140,45 @@ def check_command(words: list[str]) -> None:
     group: Any = get_command(app)
     assert arguments[0] in group.commands
     group.commands[arguments[0]].make_context(arguments[0], arguments[1:])
+
+
+def container_commands() -> list[list[str]]:
+    """Arguments of the containers of `docs/fleet/kubernetes.yaml`."""
+    documents = list(yaml.safe_load_all((FLEET / "kubernetes.yaml").read_text()))
+    pods = [d["spec"]["template"]["spec"] for d in documents if d["kind"] != "Service"]
+    assert all(pod["securityContext"]["runAsNonRoot"] for pod in pods)
+    return [container["args"] for pod in pods for container in pod["containers"]]
+
+
+def installed_commands() -> list[list[str]]:
+    """Calls of the installed program in units and Slurm's script, as arguments of `python -m`."""
+    texts = [path.read_text() for path in sorted(FLEET.iterdir()) if path.suffix in (".service", ".slurm")]
+    found = re.findall(r'^(?:Exec\w+=|exec "?)\S*/bin/(warpsmith)"? (.+)$', "\n".join(texts), re.MULTILINE)
+    return [[program, *shlex.split(words)] for program, words in found]
+
+
+def test_examples_of_fleets_start_what_there_is() -> None:
+    containers, installed = container_commands(), installed_commands()
+    assert [words[1] for words in containers] == ["migrate", "serve", "worker", "worker"]
+    assert sorted(words[1] for words in installed) == ["migrate", "serve", "worker", "worker"]
+    for words in (*containers, *installed):
+        check_command(words)
+    subprocess.run(["bash", "-n", str(FLEET / "worker.slurm")], check=True)
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="this machine has no systemd")
+def test_units_are_what_systemd_takes(tmp_path: Path) -> None:
+    for unit in FLEET.glob("*.service"):
+        text = unit.read_text()
+        # Without the installation of the example systemd would miss its program.
+        (tmp_path / unit.name).write_text(text.replace("/opt/warpsmith/bin/warpsmith", "/bin/true"))
+    ran = subprocess.run(
+        ["systemd-analyze", "verify", *map(str, tmp_path.iterdir())],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 def test_the_services() -> None:
