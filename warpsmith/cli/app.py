@@ -90,7 +90,7 @@ def validate(
     if as_json:
         echo(run.as_json(report))
     else:
-        run.show(report, rules=rules)
+        run.show(report, declined=rules)
     raise typer.Exit(0 if report.valid else 2)
 
 

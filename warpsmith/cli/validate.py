@@ -17,7 +17,7 @@ from warpsmith.domain.jobs.job import Job, NumpyReference
 from warpsmith.domain.jobs.rewriter import TemplateReport, rewriter
 from warpsmith.domain.templates.space import Space
 from warpsmith.errors import ChildDied
-from warpsmith.job_checks.all_findings import MARK, known_findings, unfinished
+from warpsmith.job_checks.all_findings import known_findings, unfinished
 from warpsmith.job_files.finding import Finding
 from warpsmith.job_files.jobfile import InvalidJob, JobFile, placed
 from warpsmith.sandbox.hosts.device_host import Probe, probe_devices
@@ -79,8 +79,7 @@ def validate(path: Path, wishes: Wishes) -> Report:
         report.job = file.job()
     except InvalidJob as exc:
         report.findings += exc.findings
-        told = {f.line for f in exc.findings}
-        report.findings += [f for f in unfinished(file) if f.line not in told]
+        report.findings += unfinished(file, {f.line for f in exc.findings})
     else:
         report.findings += unfinished(file)
         _look(report, report.job, wishes)
@@ -151,7 +150,6 @@ def _devices(backend: Backend, ask: Callable[[], Probe]) -> tuple[Sequence[Devic
 
 
 def _rules(report: Report, job: Job, settings: Settings, scope: Mapping[str, Value]) -> None:
-
     report.own_configurations = _count(job, job.space, scope)
     report.template = rewriter().make_template(job, settings.permitted_includes())
     report.template_configurations = _count(job, report.template.template.space, scope)
@@ -179,8 +177,8 @@ def _name_source(report: Report, file: JobFile) -> None:
         ]
 
 
-def summary(report: Report, *, rules: bool = False) -> Iterator[str]:
-    """A valid job in lines, and with `rules` the reason why each rule that declined did so."""
+def summary(report: Report, *, declined: bool = False) -> Iterator[str]:
+    """A valid job in lines; if `declined`, with the reasons why rules do not apply."""
     job = report.job
     if job is None or not report.valid:
         return
@@ -195,23 +193,24 @@ def summary(report: Report, *, rules: bool = False) -> Iterator[str]:
         yield f"  {report.launched}"
     if report.own_configurations:
         yield f"  configurations of its own tunables: {report.own_configurations}"
-    if report.template is not None:
-        yield from _rule_lines(report.template, listed=rules)
-        yield f"  configurations of the template: {report.template_configurations}"
-
-
-def _rule_lines(report: TemplateReport, *, listed: bool) -> Iterator[str]:
-    """The rules that apply with what they make, and the number of others or, listed, their reasons."""
-    yield f"  rules that apply: {len(report.template.applied)}"
-    for applied in report.template.applied:
+    if report.template is None:
+        return
+    template = report.template.template
+    yield f"  rules that apply: {len(template.applied)}"
+    for applied in template.applied:
         made = [
             f"{p.name} ({len(p.values)} values)"
-            for p in report.template.space.parameters
+            for p in template.space.parameters
             if p.name in applied.parameters
         ]
         yield f"    {applied.rule}: {', '.join(made) or applied.detail}"
-    yield f"  rules that do not: {len(report.declined)}{'' if listed else ' (--rules lists why)'}"
-    yield from (f"    {declined}" for declined in report.declined if listed)
+    yield from _declined(report.template, declined)
+    yield f"  configurations of the template: {report.template_configurations}"
+
+
+def _declined(template: TemplateReport, listed: bool) -> Iterator[str]:
+    yield f"  rules that do not: {len(template.declined)}{'' if listed else ' (--rules lists why)'}"
+    yield from (f"    {rule}" for rule in template.declined if listed)
 
 
 def as_json(report: Report) -> str:
@@ -220,9 +219,8 @@ def as_json(report: Report) -> str:
     found = [f.as_json() for f in report.findings]
     held: dict[str, object] = {"file": str(report.path), "valid": report.valid, "findings": found}
     if job is not None:
-        held |= {"name": job.name, "workloads": [w.key for w in job.workloads]}
-        held |= {"reference": report.reference, "compiled": report.compiled}
-        held |= {"own_configurations": report.own_configurations}
+        held |= {"name": job.name, "workloads": [w.key for w in job.workloads], "reference": report.reference}
+        held |= {"compiled": report.compiled, "own_configurations": report.own_configurations}
     if template is not None:
         held["rules"] = [a.model_dump(mode="json") for a in template.template.applied]
         held["declined"] = [str(d) for d in template.declined]
@@ -231,20 +229,10 @@ def as_json(report: Report) -> str:
     return json.dumps(held, indent=1)
 
 
-def show(report: Report, *, rules: bool = False) -> None:
+def show(report: Report, *, declined: bool = False) -> None:
     """Print findings to stderr, in the order of the file, and the summary of a valid job to stdout."""
-    for finding in _joined(report.findings):
+    for finding in report.findings:
         severity = "error" if finding.is_error else "warning"
         echo(f"{severity}: {placed(report.path, finding)}", err=True)
-    for line in summary(report, rules=rules):
+    for line in summary(report, declined=declined):
         echo(line)
-
-
-def _joined(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings, with one for all lines that are marked as unfinished."""
-    marked = [f for f in findings if f.message.startswith(f"{MARK} is left")]
-    if len(marked) < 2:
-        return list(findings)
-    words = f"{len(marked)} {MARK} left, up to line {marked[-1].line}; the first: "
-    first = replace(marked[0], message=words + marked[0].message.removeprefix(f"{MARK} is left: "))
-    return [first if f is marked[0] else f for f in findings if f is marked[0] or f not in marked]

@@ -1,6 +1,7 @@
 """All checks of a job that need no launch."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from warpsmith.domain.device import DeviceInfo
@@ -77,18 +78,26 @@ def tolerance_findings(job: Job) -> Iterator[Finding]:
             yield Finding(f"tolerances.{argument.name}", words, is_error=False)
 
 
-def unfinished(file: JobFile) -> list[Finding]:
-    """Findings for the lines of a job file, outside of sources, that are marked as unfinished."""
+def unfinished(file: JobFile, told: Collection[int | None] = ()) -> list[Finding]:
+    """Warning that names the lines of a job file, outside of sources, that are marked as unfinished.
+
+    Args:
+        told: lines of which something else is said.
+    """
     if file.path.suffix == ".json":
         return []
-    sources: set[int] = set()
+    sources = {line for line in told if line is not None}
     for section in ("kernel", "reference"):
         held = file.data.get(section)
         text = held.get("source") if isinstance(held, Mapping) else None
         first, second = file.lines.of(f"{section}.source", 1), file.lines.of(f"{section}.source", 2)
         if isinstance(text, str) and first is not None and first != second:
             sources |= set(range(first, first + text.count("\n") + 1))
-    return list(unfinished_lines(file.text, sources))
+    found = list(unfinished_lines(file.text, sources))
+    if len(found) < 2:
+        return found
+    words = f"{found[0].message}; {MARK} is left in lines {', '.join(str(f.line) for f in found[1:])} too"
+    return [replace(found[0], message=words)]
 
 
 def unfinished_lines(text: str, apart: Collection[int] = ()) -> Iterator[Finding]:

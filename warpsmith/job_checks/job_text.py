@@ -69,15 +69,14 @@ def checked(
         path = Path(folder) / "job.yaml"
         for backend in written_backends():
             (Path(folder) / f"kernel{backend.language.ending}").write_text(source, encoding="utf-8")
-        marked: list[Finding] = []
+        file: JobFile | None = None
         try:
             file = JobFile.parsed(path, text)
-            marked = unfinished(file)
             job = file.job()
-            found = file.located([*marked, *check(job)])
+            found = file.located([*unfinished(file), *check(job)])
         except InvalidJob as exc:
-            told = {f.line for f in exc.findings}
-            found = [*exc.findings, *(f for f in marked if f.line not in told)]
+            marked = [] if file is None else unfinished(file, {f.line for f in exc.findings})
+            found = [*exc.findings, *marked]
             raise InvalidJob(_JOB, [_outside(f, folder) for f in found]) from exc
     found = [_outside(f, folder) for f in sorted(found, key=lambda f: not f.is_error)]
     if found and found[0].is_error:
