@@ -1,7 +1,6 @@
 """The result bundle: result.json, report.html, trials.jsonl, tuned sources, and dispatch.py, which chooses
 among them."""
 
-import difflib
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -11,10 +10,10 @@ from markupsafe import Markup
 from pydantic import ValidationError
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
-from pygments.lexers import DiffLexer, get_lexer_by_name
+from pygments.lexers import get_lexer_by_name
 
 from warpsmith.errors import InvalidInput
-from warpsmith.http_models import DispatchEntry, JobResult, TrialView
+from warpsmith.http_models import JobResult, TrialView
 from warpsmith.report.boxes import reproduce_rows, use_rows
 from warpsmith.report.dispatch_module import launcher_source
 from warpsmith.report.evidence import counter_rows, evidence_rows
@@ -33,7 +32,7 @@ from warpsmith.report.tables import (
     is_replayed,
     reason_lines,
 )
-from warpsmith.report.tuned_file import launch_text, tuned_file
+from warpsmith.report.tuned_file import tuned_file, tuned_sources
 
 
 def write_bundle(result: JobResult, trials: Sequence[TrialView], folder: Path) -> list[Path]:
@@ -90,6 +89,8 @@ def read_trials(folder: Path) -> list[TrialView]:
 def report_html(result: JobResult, trials: Sequence[TrialView] = ()) -> str:
     """The report as one self-contained HTML page."""
     verified = result.speedup if result.comparisons else None
+    lexer = get_lexer_by_name(result.job.kernel.backend.language.lexer)
+    formatter = HtmlFormatter(cssclass="code")
     light, dark = HtmlFormatter(style="default"), HtmlFormatter(style="github-dark")
     recorded = recorded_trials(trials)
     return (
@@ -117,7 +118,8 @@ def report_html(result: JobResult, trials: Sequence[TrialView] = ()) -> str:
             part=part,
             style_files=STYLES,
             script_files=SCRIPTS,
-            sources=[_BundledSource(result, entry) for entry in _distinct(result)],
+            sources=tuned_sources(result),
+            coloured=lambda text: Markup(highlight(text, lexer, formatter)),
             styles=Markup(
                 light.get_style_defs(".code")
                 + "@media (prefers-color-scheme: dark){"
@@ -140,37 +142,6 @@ def _environment() -> Environment:
     )
     made.filters |= FILTERS
     return made
-
-
-class _BundledSource:
-    """A tuned source with the workloads that it serves."""
-
-    def __init__(self, result: JobResult, entry: DispatchEntry) -> None:
-        assert entry.source is not None
-        original = result.job.kernel.text
-        lexer = get_lexer_by_name(result.job.kernel.backend.language.lexer)
-        formatter = HtmlFormatter(cssclass="code")
-        self.workloads = [e.workload for e in result.dispatch if _name(e) == _name(entry)]
-        self.configuration = configuration_text(entry.configuration)
-        self.launch = launch_text(entry)
-        self.html = Markup(highlight(tuned_file(result, entry), lexer, formatter))
-        lines = difflib.unified_diff(
-            original.splitlines(), entry.source.splitlines(), "original", "tuned", lineterm=""
-        )
-        self.diff = Markup(highlight("\n".join(lines), DiffLexer(), formatter))
-
-
-def _distinct(result: JobResult) -> list[DispatchEntry]:
-    seen: dict[str, DispatchEntry] = {}
-    for entry in result.dispatch:
-        if entry.source is not None:
-            seen.setdefault(_name(entry), entry)
-    return list(seen.values())
-
-
-def _name(entry: DispatchEntry) -> str:
-    """Name of a tuned kernel: two configurations may differ in their launches alone."""
-    return f"{entry.candidate} {sorted((entry.configuration or {}).items())}"
 
 
 def _has_dispatch_module(result: JobResult) -> bool:

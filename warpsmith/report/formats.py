@@ -1,12 +1,16 @@
 """Formats of figures for templates: with their unit, and as many digits as are known."""
 
 import json
+import re
 from datetime import UTC, datetime
 
 from warpsmith.system.printable import one_line, printable
 
 NONE = "–"
 """Shown for what is not known."""
+_CLASS = re.compile(r"([a-z]+)-(.+?)(-portable-computing-language)?-(\d+(?:\.\d+)?)[\d.]*(?:-[a-z]+\d*)?")
+_COMMON = {"pthread", "cpu", "r", "tm", "processor", "amd", "intel", "nvidia"}
+"""Words of chips' names that tell none from another."""
 
 
 def gain(value: float | None) -> str:
@@ -72,6 +76,17 @@ def configuration(values: dict[str, object] | None) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items()) or "no parameters"
 
 
+def short_class(value: str | None) -> str:
+    """A device class by chip and driver, such as `EPYC, PoCL 3.0`; one of another form as it is."""
+    found = _CLASS.fullmatch(value or "")
+    if found is None:
+        return value or NONE
+    backend, chip, pocl, version = found.groups()
+    words = [word.upper() for word in chip.split("-") if word not in _COMMON]
+    driver = "PoCL" if pocl else {"opencl": "OpenCL"}.get(backend, backend.upper())
+    return f"{' '.join(words[:2])}, {driver} {version}"
+
+
 def json_text(value: object) -> str:
     """Data as JSON to read."""
     return printable(json.dumps(value, indent=1, ensure_ascii=False))
@@ -87,6 +102,7 @@ FILTERS = {
     "when": when,
     "age": age,
     "configuration": configuration,
+    "short_class": short_class,
     "json_text": json_text,
     "line": one_line,
     "lines": printable,

@@ -1,6 +1,6 @@
 """The report as terminal tables that fit in 80 columns."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from warpsmith.domain.templates.space import Configuration
@@ -19,10 +19,8 @@ def comparison_table(result: JobResult) -> "Table":
     if result.speedup is not None and not has_gain(result):
         overall = "no gain"
     replayed = " (replayed recordings, nothing was run)" if is_replayed(result) else ""
-    table = _table(f"{result.job.name}: {overall}{replayed}")
-    for title in ("workload", "baseline µs", "best µs", "speed-up (95 %)", "verdict"):
-        right = title in ("baseline µs", "best µs", "speed-up (95 %)")
-        table.add_column(title, justify="right" if right else "left", overflow="fold")
+    titles = ("workload", "baseline µs", "best µs", "speed-up (95 %)", "verdict")
+    table = _table(f"{result.job.name}: {overall}{replayed}", titles, left=("workload", "verdict"))
     for workload, baseline, best, speedup, interval, verdict, _ in comparison_rows(result):
         _add_row(table, workload, baseline, best, f"{speedup} ({interval})", verdict)
     return table
@@ -77,9 +75,7 @@ def baseline_table(result: JobResult) -> "Table | None":
     rows = list(baseline_rows(result))
     if not rows:
         return None
-    table = _table("the kernel as it is")
-    for title in ("workload", "cold caches µs", "hot caches µs"):
-        table.add_column(title, justify="left" if title == "workload" else "right", overflow="fold")
+    table = _table("the kernel as it is", ("workload", "cold caches µs", "hot caches µs"))
     for row in rows:
         _add_row(table, *row)
     return table
@@ -100,9 +96,8 @@ def is_replayed(result: JobResult) -> bool:
 
 def chosen_table(result: JobResult) -> "Table":
     """The configuration of each workload's dispatch entry."""
-    table = _table("chosen configuration")
-    table.add_column("workload", overflow="fold")
-    table.add_column("parameters", overflow="fold")
+    titles = ("workload", "parameters")
+    table = _table("chosen configuration", titles, left=titles)
     for entry in result.dispatch:
         _add_row(table, entry.workload, configuration_text(entry.configuration))
     return table
@@ -131,10 +126,8 @@ def energy_table(result: JobResult) -> "Table | None":
     rows = list(energy_rows(result))
     if not rows:
         return None
-    table = _table("energy of a launch")
-    for title in ("workload", "baseline mJ", "best mJ", "saved", "runs differ by", "no other beats"):
-        right = title in ("baseline mJ", "best mJ", "saved", "runs differ by")
-        table.add_column(title, justify="right" if right else "left", overflow="fold")
+    titles = ("workload", "baseline mJ", "best mJ", "saved", "runs differ by", "no other beats")
+    table = _table("energy of a launch", titles, left=("workload", "no other beats"))
     for row in rows:
         _add_row(table, *row)
     return table
@@ -168,10 +161,7 @@ def energy_words(result: JobResult) -> str:
 
 def outcome_table(result: JobResult) -> "Table":
     """Trials by outcome, with the reasons of rejections."""
-    table = _table("trials by outcome")
-    table.add_column("outcome")
-    table.add_column("count", justify="right")
-    table.add_column("reason", overflow="fold")
+    table = _table("trials by outcome", ("outcome", "count", "reason"), left=("outcome", "reason"))
     _add_row(table, "measured", str(result.trials_measured), f"{result.trials_per_second:.2f} trials/s")
     if result.trials_cut_short:
         words = "hopeless: not run on every workload, or their energy not measured"
@@ -181,12 +171,12 @@ def outcome_table(result: JobResult) -> "Table":
     return table
 
 
-def _table(title: str) -> "Table":
+def _table(title: str, titles: Sequence[str], left: Sequence[str] = ("workload",)) -> "Table":
     # A page reads the same rows without a terminal's tables.
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    return Table(
+    table = Table(
         title=title,
         title_justify="left",
         title_style="bold",
@@ -194,6 +184,9 @@ def _table(title: str) -> "Table":
         padding=(0, 1, 0, 0),
         pad_edge=False,
     )
+    for name in titles:
+        table.add_column(name, justify="left" if name in left else "right", overflow="fold")
+    return table
 
 
 def _add_row(table: "Table", *cells: str) -> None:

@@ -1,10 +1,44 @@
 """The file of a tuned source: what it is, where it was measured and how it is launched, then the source."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from warpsmith.http_models import DispatchEntry, DispatchLaunch, JobResult
+from warpsmith.report.diff_rows import DiffRow, diff_rows
 from warpsmith.report.tables import configuration_text
 from warpsmith.system.printable import one_line
+
+
+@dataclass(frozen=True)
+class TunedSource:
+    """A tuned source with the workloads that it serves."""
+
+    workloads: tuple[str, ...]
+    configuration: str
+    launch: str
+    text: str
+    """As `tuned_file` has it."""
+    diff: list[DiffRow]
+    """Lines in which the source differs from the user's kernel."""
+
+
+def tuned_sources(result: JobResult) -> list[TunedSource]:
+    """The tuned sources of a result, each once; two configurations may differ in their launches alone."""
+    served: dict[str, list[DispatchEntry]] = {}
+    for entry in result.dispatch:
+        name = f"{entry.candidate} {sorted((entry.configuration or {}).items())}"
+        served.setdefault(name, []).append(entry)
+    return [
+        TunedSource(
+            tuple(entry.workload for entry in entries),
+            configuration_text(first.configuration),
+            launch_text(first),
+            tuned_file(result, first),
+            diff_rows(result.job.kernel.text, first.source),
+        )
+        for entries in served.values()
+        if (first := entries[0]).source is not None
+    ]
 
 
 def tuned_file(result: JobResult, entry: DispatchEntry) -> str:

@@ -11,6 +11,7 @@ from tests.unit.cli.test_report import BEST, HOSTILE, VOID, Page, entry, result,
 from warpsmith.domain.state import JobState
 from warpsmith.report.boxes import reproduce_rows
 from warpsmith.report.bundle import report_html, write_bundle
+from warpsmith.report.formats import short_class
 from warpsmith.report.progress_curve import HEIGHT, progress_svg
 from warpsmith.testing.jobs import SCALE_SOURCE
 
@@ -34,7 +35,7 @@ class Outside(HTMLParser):
                 self.found.append(tag)
         if tag not in VOID:
             # A key of a legend is as wide as a letter.
-            self.open.append(dict(attrs).get("class") in ("scroll", "legend"))
+            self.open.append(dict(attrs).get("class") in ("scroll", "legend", "diff"))
 
     def handle_endtag(self, tag: str) -> None:
         self.open.pop()
@@ -129,3 +130,19 @@ def test_the_plot_has_no_ring_where_nothing_was_verified() -> None:
 def test_a_verified_figure_above_all_trials_stays_in_the_frame() -> None:
     ring = re.search(r'class="verified" cx="[\d.]+" cy="([\d.]+)"', progress_svg(trials(1.0, 2.0), 9.0))
     assert ring and 0 <= float(ring[1]) <= HEIGHT
+
+
+@pytest.mark.parametrize(
+    ("device_class", "short"),
+    [
+        ("opencl-pthread-amd-epyc-portable-computing-language-3.0-rc2", "EPYC, PoCL 3.0"),
+        ("opencl-pthread-intel-r-xeon-r-processor-portable-computing-language-3.0", "XEON, PoCL 3.0"),
+        ("cuda-nvidia-h100-80gb-hbm3-580.95", "H100 80GB, CUDA 580.95"),
+        ("cuda-nvidia-geforce-rtx-4090-580.95.05", "GEFORCE RTX, CUDA 580.95"),
+        ("opencl-test-gpu-1.2", "TEST GPU, OpenCL 1.2"),
+        ("recorded", "recorded"),
+        (None, "–"),
+    ],
+)
+def test_a_device_class_has_a_short_name(device_class: str | None, short: str) -> None:
+    assert short_class(device_class) == short

@@ -47,6 +47,11 @@ def test_a_parameter_that_alone_decides_has_all_the_importance() -> None:
     assert pairs == ()
 
 
+def test_values_stand_in_the_order_of_numbers() -> None:
+    single, _ = effects(trials(lambda c: 1.0 / c["A"])[::-1])
+    assert [list(e.best) for e in single if e.parameter == "A"] == [["1", "2", "4", "8"]]
+
+
 def test_two_that_only_matter_together_are_an_interaction() -> None:
     single, pairs = effects(trials(lambda c: 0.5 if (c["A"] > 2) == (c["C"] == 1) else 1.0))
     assert all(e.importance < 0.05 for e in single)
@@ -179,5 +184,5 @@ def test_the_report_says_what_bounds_the_kernel_and_which_parameters_matter() ->
     assert "What bounds it" in page
     assert "<td>n=4096</td>" in page and "33 %" in page and "131 %" not in page
     assert "<code>BLOCK</code>" in page and "100 %" in page
-    assert "256: 0.250" in page
+    assert "256: 4.00×" in page
     assert "What bounds it" not in report_html(result())

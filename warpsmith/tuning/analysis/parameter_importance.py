@@ -86,7 +86,7 @@ def _by_value(name: str, trials: Trials) -> dict[str, dict[str, float] | dict[st
     best: dict[str, float] = {}
     tried: dict[str, int] = {}
     failed: dict[str, int] = {}
-    for configuration, outcome in trials:
+    for configuration, outcome in sorted(trials, key=lambda t: (isinstance(t[0][name], str), t[0][name])):
         value = str(configuration[name])
         tried[value] = tried.get(value, 0) + 1
         if isinstance(outcome, Measured):
