@@ -1,4 +1,4 @@
-"""The page of jobs."""
+"""The page of jobs, and that of the winners which they left."""
 
 import re
 from typing import Annotated
@@ -14,6 +14,7 @@ from db.api_keys import KeyScope
 from db.repositories.events import EventRepository
 from db.repositories.jobs import JobFilter
 from db.views import result_views
+from db.views.memory_views import registry_list
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput
 from warpsmith.http_models import NO_NUL
@@ -59,3 +60,9 @@ def jobs(
         later=bool(after),
         states=[state.value for state in JobState],
     )
+
+
+@router.get("/registry", dependencies=[*allow(KeyScope.READ), SLOT])
+def registry(request: Request, session: ReadSession) -> Response:
+    """What serves each shape of each kernel of the tenant, as it was verified last."""
+    return page(request, "registry.html.jinja", found=registry_list(session, (), None, ()))

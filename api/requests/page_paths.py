@@ -7,7 +7,7 @@ NEXT_CHARACTERS = 2000
 """Limit on the path to which a browser comes back after it has signed in."""
 PUBLIC = (SIGN_IN, STATIC)
 """Beginnings of paths that need no key."""
-_PAGES = ("/jobs/", "/compare", "/fleet", "/new", "/answers/", SIGN_IN, SIGN_OUT)
+_PAGES = ("/jobs/", "/compare", "/fleet", "/registry", "/new", "/answers/", SIGN_IN, SIGN_OUT)
 
 
 def is_page(path: str) -> bool:

@@ -2,10 +2,12 @@
 "use strict";
 (() => {
   const NONE = "–";
+  const ENDED = ["done", "failed", "cancelled"];
   const show = {
     state: (s) => s.state,
     gain: (s) => (s.best_speedup == null ? NONE : `${s.best_speedup.toFixed(2)}×`),
-    kind: (s) => (s.best_speedup == null ? "" : s.state === "done" ? "verified" : "so far"),
+    kind: (s) => (s.best_speedup == null ? "" : s.state === "done" ? "verified" : ENDED.includes(s.state) ? "in the search" : "so far"),
+    reason: (s) => (s.state === "failed" && s.reason ? s.reason.sentence.slice(0, 160) : ""),
     trials: (s) => s.trials_done.toLocaleString("en"),
     rejected: (s) => s.trials_rejected.toLocaleString("en"),
     round: (s) => `${s.round} of ${s.rounds}`,
@@ -40,6 +42,7 @@
         if (field === "progress") {
           element.max = status.trials_budget;
           element.value = status.trials_done;
+          element.hidden = ENDED.includes(status.state);
         } else if (field in show) put(element, show[field](status));
         if (field === "state") element.dataset.state = status.state;
       }
@@ -63,7 +66,6 @@
     document.body.dispatchEvent(new CustomEvent(name, { detail, bubbles: true }));
   }
 
-  const ENDED = ["done", "failed", "cancelled"];
   const FIRST_MS = 1000;
   const LONGEST_MS = 30000;
 
