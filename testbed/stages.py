@@ -11,6 +11,7 @@ from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
 from db.repositories.trials import TrialRepository, TrialResult
 from testbed.rows import measured, rejected
+from warpsmith.domain.reason import Reason, ReasonCode
 from warpsmith.domain.state import JobState, TaskKind
 from warpsmith.domain.templates.declined_rule import DeclineCode, DeclinedRule
 from warpsmith.domain.templates.outcome import Comparison, Interval, Outcome, Stage, Verdict
@@ -89,6 +90,18 @@ def ended(session: Session, job_id: str) -> Searched:
     jobs.move(job_id, JobState.SEARCHING, JobState.VERIFYING)
     jobs.move(job_id, JobState.VERIFYING, JobState.DONE, "verified")
     return found
+
+
+def failed(session: Session, job_id: str) -> None:
+    """Ended at its baseline: the kernel is refused."""
+    jobs = JobRepository(session)
+    jobs.get(job_id).started_at = utc_now()
+    jobs.pin(job_id, DEVICE.device_class)
+    jobs.move(job_id, JobState.QUEUED, JobState.BASELINE)
+    refused = f"y: 12 of 4096 elements differ {HOSTILE}"
+    _task(session, job_id, TaskKind.BASELINE, BaselineResult(device=DEVICE, refused=refused))
+    reason = Reason(code=ReasonCode.KERNEL_REFUSED, sentence=refused)
+    jobs.move(job_id, JobState.BASELINE, JobState.FAILED, refused, reason)
 
 
 def _task(session: Session, job_id: str, kind: TaskKind, result: BaselineResult | VerifyResult) -> None:

@@ -4,6 +4,7 @@ import json
 
 from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
+from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from api.pages.job_heading import heading
@@ -25,19 +26,14 @@ from db.engine import Database
 from warpsmith.errors import InvalidInput
 
 router = page_router()
+Refused = dict[str, tuple[str, str]]
+"""By question, an answer that was refused and why."""
 
 
 @router.get("/jobs/{job_id}/agents", dependencies=[*allow(KeyScope.READ), *allow(KeyScope.AGENTS), SLOT])
 def agents(request: Request, job_id: JobId, session: ReadSession) -> Response:
     """All steps of a job, and what waits for an answer."""
-    return page(
-        request,
-        "agents.html.jinja",
-        **heading(session, job_id),
-        steps=step_list(session, job_id).items,
-        requests=open_requests(session, job_id),
-        refused={},
-    )
+    return _shown(request, session, job_id, {})
 
 
 @router.post("/jobs/{job_id}/agents/{request_id}", dependencies=allow(KeyScope.AGENTS))
@@ -57,7 +53,8 @@ async def reply(
         _object(text)
         await run_in_threadpool(answer, request_id, text, by, settings, database, notifier)
     except InvalidInput as exc:
-        return await run_in_threadpool(_again, request, database, job_id, request_id, text, exc.message)
+        refused = {request_id: (text, exc.message)}
+        return await run_in_threadpool(_again, request, database, job_id, refused)
     return RedirectResponse(f"/jobs/{job_id}/agents", 303)
 
 
@@ -70,16 +67,20 @@ def _object(text: str) -> None:
         raise InvalidInput("answer", "it is no JSON object: write {...}")
 
 
-def _again(
-    request: Request, database: Database, job_id: str, request_id: str, text: str, why: str
-) -> Response:
+def _again(request: Request, database: Database, job_id: str, refused: Refused) -> Response:
     with database.read() as session:
-        return page(
-            request,
-            "agents.html.jinja",
-            **heading(session, job_id),
-            steps=step_list(session, job_id).items,
-            requests=open_requests(session, job_id),
-            refused={request_id: (text, why)},
-            status_code=422,
-        )
+        return _shown(request, session, job_id, refused, 422)
+
+
+def _shown(
+    request: Request, session: Session, job_id: str, refused: Refused, status_code: int = 200
+) -> Response:
+    return page(
+        request,
+        "agents.html.jinja",
+        **heading(session, job_id),
+        steps=step_list(session, job_id).items,
+        requests=open_requests(session, job_id),
+        refused=refused,
+        status_code=status_code,
+    )

@@ -25,11 +25,7 @@ class Shown:
     """A candidate with its figures and its children."""
 
     view: CandidateView
-    number: int
-    trials: int
-    measured: int
-    gain: float | None
-    """Best of the search."""
+    row: CandidateRow
     diff: list[DiffRow]
     children: list["Shown"]
 
@@ -56,10 +52,7 @@ def _tree(
     return [
         Shown(
             view=views[row.id],
-            number=row.number,
-            trials=row.trials,
-            measured=row.measured,
-            gain=1 / row.best_objective if row.best_objective else None,
+            row=row,
             diff=diff_rows(kernel, views[row.id].source),
             children=_tree(rows, views, kernel, row.id),
         )

@@ -1,12 +1,13 @@
-"""The pages of a job: overview, candidates, agents; and what can be downloaded."""
+"""The pages of a job: overview, trials, log; and what can be downloaded."""
 
 import io
 import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
-from fastapi import Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 from sqlalchemy.orm import Session
 
@@ -22,10 +23,12 @@ from db.views.job_facts import job_facts
 from db.views.stage_seconds import stage_seconds
 from warpsmith.http_models import JobResult, TrialView
 from warpsmith.report.tables import has_gain, reason_lines
+from warpsmith.report.tuned_file import tuned_sources
 
 router = page_router()
 READS = [*allow(KeyScope.READ), SLOT]
 PAGE_OF_TRIALS = 1000
+After = Annotated[int | None, Query(ge=0, le=2**31 - 1)]
 
 
 @router.get("/jobs/{job_id}", dependencies=READS)
@@ -33,6 +36,8 @@ def overview(request: Request, job_id: JobId, session: ReadSession) -> Response:
     """A job at a glance."""
     shown = heading(session, job_id)
     result = result_views.job_result(session, job_id)
+    gained = result is not None and has_gain(result)
+    why = [] if result is None else reason_lines(result)
     return page(
         request,
         "job.html.jinja",
@@ -43,10 +48,27 @@ def overview(request: Request, job_id: JobId, session: ReadSession) -> Response:
         result=result,
         comparisons={} if result is None else {c.workload: c for c in result.comparisons},
         kept={} if result is None else {c.workload: c for c in result.no_gain},
-        gained=result is not None and has_gain(result),
-        why=[] if result is None else reason_lines(result),
+        gained=gained,
+        won=tuned_sources(result) if result is not None else [],
+        why=why[1:] if gained else why,  # the first line says the gain, which stands above it
         weights={w.key: w.weight for w in JobRepository(session).get(job_id, with_spec=True).spec.workloads},
     )
+
+
+@router.get("/jobs/{job_id}/trials", dependencies=READS)
+def trials(request: Request, job_id: JobId, session: ReadSession, after: After = None) -> Response:
+    """Trials of a job in the order of proposal, with what came of them."""
+    shown = heading(session, job_id)
+    found = result_views.trial_page(session, job_id, after, PAGE_OF_TRIALS)
+    return page(request, "trials.html.jinja", **shown, trials=found.items, following=found.next)
+
+
+@router.get("/jobs/{job_id}/log", dependencies=READS)
+def log(request: Request, job_id: JobId, session: ReadSession, after: After = None) -> Response:
+    """Events of a job as lines, oldest first."""
+    shown = heading(session, job_id)
+    found = result_views.event_page(session, job_id, after or 0, PAGE_OF_TRIALS)
+    return page(request, "log.html.jinja", **shown, events=found.items, following=found.next)
 
 
 @router.post("/jobs/{job_id}/cancel", dependencies=allow(KeyScope.SUBMIT))

@@ -78,6 +78,7 @@ def page(
         .get_template(name)
         .render(
             path=request.url.path,
+            home=str(request.base_url).rstrip("/"),
             tenant="" if caller is None else caller.tenant,
             scopes=frozenset() if caller is None else caller.scopes,
             with_key=caller is not None and caller.key is not None,

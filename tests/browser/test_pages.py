@@ -9,20 +9,26 @@ from playwright.sync_api import BrowserContext, Page, ViewportSize, expect
 
 from api.requests.auth import COOKIE
 from db.engine import utc_now
+from db.identifiers import new_id
 from db.repositories.agent_requests import AgentRequestRepository
 from db.repositories.agent_steps import AgentStepRepository
 from db.repositories.jobs import JobRepository
 from db.repositories.tasks import TaskRepository
+from db.repositories.workers import WorkerRepository
+from db.views.finished_lessons import learn
 from testbed.api_service import Service
 from testbed.browser import Watch
-from testbed.stages import ended, searched
+from testbed.stages import ended, failed, searched
 from warpsmith.domain.state import TaskKind
-from warpsmith.testing.jobs import scale_job
+from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.tasks import StepPayload, StepResult
 
 HOSTILE = "<img src=x onerror=document.title='hacked'><script>document.title='hacked'</script>"
 NARROW = ViewportSize(width=390, height=844)
 WIDE = ViewportSize(width=1280, height=800)
+CUT = """[...document.querySelectorAll("table.stack tbody :is(td, th)")].filter(
+    (cell) => cell.getBoundingClientRect().right > innerWidth).map((cell) => cell.textContent)"""
+"""Cells of tables that stand outside of the window, or are reached by scrolling sideways alone."""
 SOURCE = """__kernel void scale(__global const float* x, __global float* y, const int n) {
   const int i = get_global_id(0);
   if (i < n) y[i] = 2.0f * x[i];
@@ -32,16 +38,21 @@ SOURCE = """__kernel void scale(__global const float* x, __global float* y, cons
 
 @pytest.fixture
 def jobs(service: Service) -> dict[str, str]:
-    """A job that waits, one that is searched, and one that has ended; with a question and a step."""
+    """A job that waits, one that is searched, one that gained and one that failed; with a question and a
+    step."""
     found = {}
     with service.database.write() as session:
-        for name in ("waiting", "searched", "ended"):
+        for name in ("waiting", "searched", "ended", "failed"):
             job = scale_job(name=name, labels={"team": HOSTILE[:60].replace("=", " ")})
             source = f"// {HOSTILE}\n{job.kernel.text}"
             job = job.model_copy(update={"kernel": job.kernel.model_copy(update={"source": source})})
             found[name] = JobRepository(session).create(job)[0].id
         searched(session, found["searched"])
         ended(session, found["ended"])
+        assert learn(session, found["ended"])
+        missing = {"cuda": f"NVRTC is missing {HOSTILE}"}
+        WorkerRepository(session).register(new_id(), "host", 1, "1.0", ("gpu.x",), (DEVICE,), missing)
+        failed(session, found["failed"])
         payload = StepPayload(role="templater", round=1)
         task = TaskRepository(session).enqueue(found["waiting"], TaskKind.AGENT_STEP, "agents", payload)
         until = utc_now() + timedelta(hours=1)
@@ -56,10 +67,20 @@ def jobs(service: Service) -> dict[str, str]:
 
 def paths(jobs: dict[str, str]) -> list[str]:
     """Every page there is."""
-    job = [f"/jobs/{jobs[name]}" for name in ("waiting", "searched", "ended")]
-    each = [f"{path}{part}" for path in job for part in ("", "/candidates", "/agents")]
+    job = [f"/jobs/{jobs[name]}" for name in ("waiting", "searched", "ended", "failed")]
+    each = [f"{path}{part}" for path in job for part in ("", "/trials", "/candidates", "/agents", "/log")]
     compared = f"/compare?a={jobs['searched']}&b={jobs['ended']}"
-    return ["/", "/login", "/fleet", "/new", f"/new?from={jobs['ended']}", "/compare", compared, *each]
+    return [
+        "/",
+        "/login",
+        "/fleet",
+        "/registry",
+        "/new",
+        f"/new?from={jobs['ended']}",
+        "/compare",
+        compared,
+        *each,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -81,6 +102,7 @@ def test_every_page_opens_fits_and_shuts_nobody_out(
             expect(page.locator(".chart-summary")).not_to_be_empty()
         assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"], path
         assert axe(page) == [], path
+        assert page.evaluate(CUT) == [], path
         assert "hacked" not in page.title()
         assert page.locator("img").count() == 0, path
 
@@ -105,6 +127,81 @@ def test_a_job_is_watched_to_its_end(page: Page, service: Service, jobs: dict[st
     expect(page.locator(".badge").first).to_have_text("cancelled")
     expect(page.get_by_role("link", name="Download all")).to_be_visible()
     expect(page.locator("#live")).to_have_count(0)
+
+
+def test_a_job_that_gained_begins_with_its_winner(
+    page: Page, context: BrowserContext, jobs: dict[str, str]
+) -> None:
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"/jobs/{jobs['ended']}")
+    card = page.locator("main section").first
+    expect(card.locator("h2")).to_have_text("Your kernel is faster")
+    assert page.locator("main").inner_text().count("1.41×") == 1
+    expect(card).to_contain_text("2.00×, 95 % 1.90× to 2.10×")
+    expect(card).to_contain_text("BLOCK=256 PER=4")
+    assert card.locator(".diff tr.added").count() and not card.get_by_text("#if WS_").count()
+    for words, copied in (
+        (
+            "Copy the command",
+            f"warpsmith export {jobs['ended']} --out tuned --url {page.url.split('/jobs')[0]}",
+        ),
+        ("Copy the tuned source", "// ended, tuned by Warpsmith"),
+    ):
+        card.get_by_role("button", name=words).click()
+        expect(card.get_by_role("button", name="Copied")).to_be_visible()
+        assert page.evaluate("navigator.clipboard.readText()").startswith(copied)
+
+
+def test_a_job_that_failed_says_why_and_nothing_that_is_not_so(page: Page, jobs: dict[str, str]) -> None:
+    page.goto(f"/jobs/{jobs['failed']}")
+    card = page.locator("main section").first
+    expect(card.locator(".reason")).to_contain_text("12 of 4096 elements differ")
+    expect(card.get_by_role("link", name="Change and submit again")).to_have_class("button primary")
+    expect(page.locator(".button.primary")).to_have_count(1)
+    said = " ".join(page.locator("main section, main .figures").all_inner_texts())
+    for words in ("±", "No trial", "Known", "so far", "Trials", "None.", "–"):
+        assert words not in said, words
+
+
+def test_a_click_on_a_heading_sorts(page: Page, jobs: dict[str, str]) -> None:
+    page.goto("/")
+    names = page.locator("td.name a")
+    assert names.all_inner_texts() == ["failed", "ended", "searched", "waiting"]
+    page.get_by_role("button", name="Speed-up").click()
+    # Two have no speed-up, and stay behind in their order.
+    assert names.all_inner_texts() == ["ended", "searched", "failed", "waiting"]
+    page.get_by_role("button", name="Job", exact=True).click()
+    assert names.all_inner_texts() == ["ended", "failed", "searched", "waiting"]
+    page.goto(f"/jobs/{jobs['ended']}/trials")
+    page.get_by_role("button", name="Speed-up").click()
+    assert page.locator("tbody tr td:first-child").all_inner_texts() == ["1", "0", "2", "3", "4"]
+
+
+def test_the_list_says_why_a_job_failed(page: Page, jobs: dict[str, str]) -> None:
+    page.goto("/")
+    row = page.locator(f'tr[data-job="{jobs["failed"]}"]')
+    expect(row).to_contain_text("12 of 4096 elements differ")
+    expect(row).to_contain_text(jobs["failed"][-6:])
+    expect(row.locator("progress")).to_have_count(0)
+    expect(row.locator(".device")).to_have_text("TEST, OpenCL 1")
+    expect(page.locator(f'tr[data-job="{jobs["searched"]}"] progress')).to_be_visible()
+
+
+def test_the_log_has_a_line_for_each_event(page: Page, jobs: dict[str, str]) -> None:
+    page.goto(f"/jobs/{jobs['ended']}")
+    page.get_by_role("link", name="Log").click()
+    lines = page.locator("tbody tr").all_inner_texts()
+    assert "queued" in lines[0] and "done" in lines[-1] and "verified" in lines[-1]
+
+
+def test_the_registry_leads_to_the_job_of_each_winner(page: Page, jobs: dict[str, str]) -> None:
+    page.goto("/")
+    page.get_by_role("link", name="Registry").click()
+    row = page.locator("tbody tr", has_text="n=4096")
+    expect(row).to_contain_text("1.90×")
+    expect(row).to_contain_text("BLOCK=256, PER=4")
+    expect(row.get_by_role("link")).to_have_attribute("href", f"/jobs/{jobs['ended']}")
+    expect(page.locator("tbody tr", has_text="n=1001")).to_contain_text("your kernel")
 
 
 def test_the_chart_tells_a_trial_to_the_keyboard(page: Page, jobs: dict[str, str]) -> None:
