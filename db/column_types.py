@@ -34,9 +34,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class ModelJson(TypeDecorator[Any]):
-    """A pydantic value stored as JSON. When it is read, its form is validated, and not again what it means.
-
-    Fields of other versions are left out.
+    """A pydantic value stored as JSON. When it is read its form alone is checked, and unknown fields drop out.
 
     Args:
         name: distinguishes the type in SQLAlchemy's statement cache.
