@@ -34,7 +34,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class ModelJson(TypeDecorator[Any]):
-    """A pydantic value stored as JSON. When it is read its form alone is checked, and unknown fields drop out.
+    """A pydantic value stored as JSON. When it is read its form alone is checked; unknown fields drop out.
 
     Args:
         name: distinguishes the type in SQLAlchemy's statement cache.
