@@ -187,7 +187,10 @@ def test_each_process_begins_with_cheap_files(monkeypatch: pytest.MonkeyPatch) -
         ("tests/sandbox/children.py", ["tests/sandbox"]),
         ("tests/conftest.py", ["tests"]),
         ("tests/gate.toml", list(rooms.REPOSITORY)[::-1]),
-        ("docs/search.md", []),
+        (
+            "docs/search.md",
+            [f"tests/e2e/test_{page}.py" for page in ("api_page", "first_ten_minutes", "python_page")],
+        ),
         ("README.md", []),
         ("pyproject.toml", list(rooms.REPOSITORY)[::-1]),
     ],
