@@ -1,9 +1,9 @@
 """Draws the gain of each kernel, by rules and by a model's template, from the record of the agents' runs.
 
-Run: python -m benchmarks.agents.gains_picture
-It writes docs/pictures/gains-light.svg and gains-dark.svg.
+Run: python -m benchmarks.agents.gains_picture; it writes docs/pictures/gains-light.svg and gains-dark.svg.
 """
 
+import argparse
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -104,10 +104,13 @@ def picture(rows: Mapping[str, Mapping[str, Gain]], theme: Mapping[str, str], de
 
 def main() -> None:
     """Write both pictures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the pictures")
+    folder = parser.parse_args().out
     jobs = json.loads(RECORD.read_text())["jobs"]
-    FOLDER.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True)
     for name, theme in THEMES.items():
-        (FOLDER / f"gains-{name}.svg").write_text(picture(gains(jobs), theme, jobs[0]["device"]))
+        (folder / f"gains-{name}.svg").write_text(picture(gains(jobs), theme, jobs[0]["device"]))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,9 @@ from benchmarks.agents.frameworks import FRAMEWORK
 from benchmarks.agents.gpu import ENVIRONMENT
 from benchmarks.production.service import embedded_service
 from benchmarks.provenance import plain_command, record_folder
+from benchmarks.trust.record import first_device
 from warpsmith.commit import commit_name
+from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job, Workload
 from warpsmith.domain.jobs.plan import BufferPlan, ScalarPlan, WorkloadPlan, plan_workload
 from warpsmith.extensions.clients.python.result import Result
@@ -163,6 +165,7 @@ def main() -> int:
     parser.add_argument("--arm", default="template")
     parser.add_argument("--seed", default="0")
     options = parser.parse_args()
+    first_device(Backend.CUDA)  # or an exit that says that there is none
     import torch
 
     known: dict[str, str] = json.loads((options.state / "jobs.json").read_text())

@@ -28,6 +28,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 Bench = Callable[..., int]
 
 ON_A_GPU = {
+    "agents.operators": ("--state", "{tmp}"),
     "production.run": ("--jobs-dir", "{tmp}"),
     "triton.tutorials": ("--sources", "{tmp}"),
     "triton.record_moe": ("--sources", "{tmp}", "--layer", "qwen"),
@@ -114,6 +115,11 @@ def test_a_bench_for_a_gpu_tells_that_there_is_none(
     except SystemExit as end:
         told = str(end.code)
     assert "no cuda device" in told.lower()
+
+
+def test_gains_picture(bench: Bench, tmp_path: Path) -> None:
+    assert bench("agents.gains_picture", "--out", tmp_path) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"gains-dark.svg", "gains-light.svg"}
 
 
 def test_first_hour(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,9 +166,9 @@ def test_a_reference_is_a_function_or_its_text() -> None:
     exec(made.source, held)
     found = held[made.function]({"x": np.ones(2), "y": np.full(2, 3.0), "a": 4.0, "n": 2}, {"n": 2})
     assert found["y"].tolist() == [6, 6] and found["sum"].tolist() == [7, 7]
-    text = call(reference="def f(inputs, dims):\n    return {}\n").reference
+    text = call(reference="def f(inputs, dims):\n    return dict(inputs)\n").reference
     assert isinstance(text, NumpyReference) and text.function == "f"
-    held_already = NumpyReference(source="def reference(inputs, dims):\n    return {}\n")
+    held_already = NumpyReference(source="def reference(inputs, dims):\n    return dict(inputs)\n")
     assert call(reference=held_already).reference == held_already
     assert refused(reference=NumpyReference(source="x")).field == "reference.function"
     assert refused(reference=3).field == "reference"
