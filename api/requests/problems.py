@@ -129,7 +129,9 @@ def _bad_request(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, RequestValidationError)
     found = list(exc.errors())
     if not _is_json(request) and any(tuple(e["loc"]) == ("body",) for e in found):
-        return problem(415, "Not JSON", "send JSON with Content-Type: application/json")
+        return problem(
+            415, "Not JSON", "send JSON with Content-Type: application/json; `warpsmith submit` takes YAML"
+        )
     for error in found:
         if error["type"] == "json_invalid":
             error["msg"] = f"JSON decode error at character {error['loc'][-1]}: {error['ctx']['error']}"

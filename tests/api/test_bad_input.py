@@ -191,7 +191,7 @@ def test_hostile_json_is_a_bad_request(http: httpx2.Client, content: bytes) -> N
 def test_a_body_of_another_type_is_refused_with_the_right_one(http: httpx2.Client, kind: str | None) -> None:
     headers = {"Content-Type": kind} if kind else {}
     found = problem_of(http.post("/v1/jobs", content=json.dumps(body()), headers=headers), 415)
-    assert found.detail == "send JSON with Content-Type: application/json"
+    assert found.detail == "send JSON with Content-Type: application/json; `warpsmith submit` takes YAML"
 
 
 def test_json_with_a_charset_is_json(http: httpx2.Client) -> None:

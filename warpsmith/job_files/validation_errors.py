@@ -115,8 +115,17 @@ def _message(problem: Mapping[str, Any], meant: str, data: object) -> str:
         return "is missing"
     if loc and kind in _NO_FIELDS:
         return "must be a mapping of fields to values" + _WRITTEN.get(str(loc[-1]), "")
+    if kind in ("float_parsing", "int_parsing"):
+        wanted = "an integer" if kind == "int_parsing" else "a number"
+        return f"must be {wanted}, and is {problem['input']!r}{_number_in(str(problem['input']))}"[:160]
     text: str = problem["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
     return _argument(loc, data) + _word(problem) + text if kind in ("enum", "literal_error") else text
+
+
+def _number_in(given: str) -> str:
+    """Advice on a number that was given with a unit, such as `60s`; else empty."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:s|sec|secs|seconds?)?\s*", given)
+    return f"; write {found[1]}" if found else ""
 
 
 def _meant(loc: Place, missing: Sequence[Place], form: FormPlaces) -> tuple[str, list[Place | str], str]:

@@ -174,6 +174,8 @@ def test_a_source_and_a_source_file_are_one_too_many(tmp_path: Path) -> None:
         ({"reference": "def reference(inputs, dims): ..."}, "reference", "such as {kind: numpy, source:"),
         ({"reference": []}, "reference", "such as {kind: numpy, source:"),
         ({"budget": 60}, "budget", "such as {trials: 200, seconds: 300}"),
+        ({"budget": {"seconds": "60s"}}, "budget.seconds", "must be a number, and is '60s'; write 60"),
+        ({"budget": {"trials": "many"}}, "budget.trials", "must be an integer, and is 'many'"),
     ],
 )
 def test_a_bad_field_is_named(change: dict[str, Any], field: str, words: str) -> None:
