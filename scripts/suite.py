@@ -36,8 +36,8 @@ PARTS = {
     "beside": ("--part", "beside", "-n", str(AT_A_TIME), "--dist", "worksteal"),
     "alone": ("--part", "alone"),
 }
-GATE_CORE_S = 1000.0
-"""Budget of the whole gate; the aim is 850, seven minutes of two cores."""
+GATE_CORE_S = 1200.0
+"""Budget of the whole gate, which takes 690; the aim is 850, seven minutes of two cores."""
 PACE_S = 0.1
 """CPU seconds of `FIXED_WORK` beside the recorded gate. On a machine that is slower, or has other work, the
 same gate takes up to three times the core-seconds."""
