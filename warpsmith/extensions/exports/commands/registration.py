@@ -58,7 +58,20 @@ def prove(
     raise typer.Exit(run(wanted, as_json))
 
 
+def tables(
+    logs: Annotated[list[Path], typer.Argument(help="Logs of vLLM, SGLang or AITER; `-` is standard input.")],
+    as_json: AsJson = False,
+) -> None:
+    """Name the tuning tables that an engine looked for and did not find, by its log.
+
+    Exit code 1 if there is none.
+    """
+    from warpsmith.extensions.exports.commands.tables_command import tables as run
+
+    raise typer.Exit(run(logs, as_json))
+
+
 def add(app: typer.Typer) -> None:
     """Add the commands on exports."""
-    for command in (export, prove):
+    for command in (export, prove, tables):
         app.command(rich_help_panel=SERVICE)(command)
