@@ -226,6 +226,18 @@ def test_links_and_paths_of_documents_exist(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.stem)
+def test_anchors_of_links_are_headings(path: Path) -> None:
+    """GitHub makes an anchor of a heading: small letters, hyphens for blanks, no other punctuation."""
+    lost = []
+    for page, anchor in re.findall(r"\]\(((?:[\w./-]+\.md)?)#([^)]+)\)", path.read_text()):
+        target = path.parent / page if page else path
+        headings = re.findall(r"^#+ (.+)$", target.read_text().lower(), re.MULTILINE)
+        if anchor not in {re.sub(r"[^\w -]", "", h).replace(" ", "-") for h in headings}:
+            lost.append(f"{page}#{anchor}")
+    assert lost == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.stem)
 def test_prose_of_documents_is_wrapped(path: Path) -> None:
     """Rows of tables and blocks of code may be longer, since Markdown cannot break them."""
     prose = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
