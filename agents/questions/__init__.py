@@ -1,1 +1,1 @@
-"""Input of a role: its inputs, guides, earlier results and the wording of the question."""
+"""Input of a role: its inputs, cards, earlier results and the wording of the question."""

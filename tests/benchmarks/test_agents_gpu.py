@@ -37,7 +37,7 @@ def test_replies_are_files_and_jobs_go_on_with_them(tmp_path: Path, monkeypatch:
     (state / "replies" / asked["direct"]).write_text("no JSON")
     (state / "replies" / asked["template"]).write_text(as_text(template()))
     assert call(monkeypatch, "go", "--state", state) == 1, "a reply of no use leaves the question open"
-    assert "not JSON" in (state / "refused" / asked["direct"]).read_text()
+    assert "no JSON object" in (state / "refused" / asked["direct"]).read_text()
     (row,) = [json.loads(p.read_text()) for p in (state / "results").glob("scale.template.*")]
     assert row["state"] == "done"
     assert [c["written"] for c in row["candidates"]] == [True, False], "the rules' own stands beside it"

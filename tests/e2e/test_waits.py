@@ -44,10 +44,8 @@ def test_a_cuda_job_on_a_machine_without_a_gpu_fails_at_once_and_says_what_is_mi
     finally:
         made.close()
     line = next(line for line in made.said.splitlines() if line.startswith("failed:"))
-    assert line.startswith("failed: this machine has nothing for back end cuda: ")
-    assert re.search(
-        r"NVIDIA driver|PyCUDA|warpsmith\[pycuda\]|device", line.removeprefix("failed: this machine")
-    ), line
+    _, found, words = line.partition("this machine has nothing for back end cuda: ")
+    assert found and re.search(r"NVIDIA driver|PyCUDA|warpsmith\[pycuda\]|device", words), line
 
 
 def _fell_while_waiting(said: str) -> list[tuple[int, int]]:
@@ -74,5 +72,5 @@ def test_of_two_tunes_at_once_neither_pays_for_the_other(tmp_path: Path) -> None
     assert HELD.search(first.said + second.said), first.said + second.said
     for made in (first, second):
         assert _fell_while_waiting(made.said) == [], made.said
-        trials = re.findall(r"(\d+)/10 trials", made.said)
+        trials = re.findall(r"(\d+) tried", made.said)
         assert trials and int(trials[-1]) > 0, made.said
