@@ -1,6 +1,6 @@
 """The candidates of a job: a tree over its rounds, and what each changed in the user's kernel."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fastapi import Request, Response
@@ -12,10 +12,13 @@ from api.routes.dependencies import SLOT, JobId, ReadSession
 from db.api_keys import KeyScope
 from db.repositories.candidates import CandidateRepository
 from db.repositories.jobs import JobRepository
+from db.repositories.trials import TrialRepository
 from db.tables import CandidateRow
 from db.views import result_views
+from warpsmith.domain.templates.space import Configuration
 from warpsmith.http_models import CandidateView
 from warpsmith.report.diff_rows import DiffRow, diff_rows
+from warpsmith.source.tree.published_source import published_source
 
 router = page_router()
 
@@ -26,6 +29,10 @@ class Shown:
 
     view: CandidateView
     row: CandidateRow
+    configuration: Configuration | None
+    """The fastest; None if none was measured."""
+    source: str
+    """The kernel in that configuration, without the branches of others; without one the template."""
     diff: list[DiffRow]
     children: list["Shown"]
 
@@ -33,29 +40,20 @@ class Shown:
 @router.get("/jobs/{job_id}/candidates", dependencies=[*allow(KeyScope.READ), SLOT])
 def candidates(request: Request, job_id: JobId, session: ReadSession) -> Response:
     """All candidates of a job."""
-    job = JobRepository(session).get(job_id, with_spec=True).spec
-    rows = CandidateRepository(session).of_job(job_id)
+    kernel = JobRepository(session).get(job_id, with_spec=True).spec.kernel.text
     views = {view.id: view for view in result_views.candidate_list(session, job_id).items}
-    return page(
-        request,
-        "candidates.html.jinja",
-        **heading(session, job_id),
-        tree=_tree(rows, views, job.kernel.text, None),
-        kernel=job.kernel.text,
+    rows, best = (
+        CandidateRepository(session).of_job(job_id, with_templates=True),
+        TrialRepository(session).best,
     )
 
+    def tree(parent: str | None) -> Iterator[Shown]:
+        for row in (r for r in rows if (r.parent if r.parent in views else None) == parent):
+            view, trial = views[row.id], best(row.id)
+            chosen = None if trial is None else trial.configuration
+            source = view.source
+            if chosen is not None:
+                source = published_source(row.template.configured(chosen), kernel)
+            yield Shown(view, row, chosen, source, diff_rows(kernel, source), list(tree(row.id)))
 
-def _tree(
-    rows: Sequence[CandidateRow], views: dict[str, CandidateView], kernel: str, parent: str | None
-) -> list[Shown]:
-    known = {row.id for row in rows}
-    return [
-        Shown(
-            view=views[row.id],
-            row=row,
-            diff=diff_rows(kernel, views[row.id].source),
-            children=_tree(rows, views, kernel, row.id),
-        )
-        for row in rows
-        if (row.parent if row.parent in known else None) == parent
-    ]
+    return page(request, "candidates.html.jinja", **heading(session, job_id), tree=list(tree(None)))

@@ -233,6 +233,11 @@ class TrialRepository:
         query = query.order_by(TrialRow.objective, TrialRow.number).execution_options(yield_per=500)
         yield from self._session.scalars(query)
 
+    def best(self, candidate_id: str) -> TrialRow | None:
+        """The trial of a candidate with the best objective; None if none was measured."""
+        query = select(TrialRow).where(TrialRow.candidate_id == candidate_id, TrialRow.objective.is_not(None))
+        return self._session.scalars(query.order_by(TrialRow.objective, TrialRow.number).limit(1)).first()
+
     def cut_short(self, job_id: str) -> int:
         """Number of trials that were pruned."""
         query = select(func.count()).select_from(TrialRow)

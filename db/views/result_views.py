@@ -219,7 +219,7 @@ def job_result(session: Session, job_id: str) -> JobResult | None:
         warpsmith_version=__version__,
         warpsmith_commit=commit_name(),
         **_baseline_fields(baseline),
-        **_verified_fields(verify),
+        **(_NOT_VERIFIED if verify is None else {name: getattr(verify, name) for name in _NOT_VERIFIED}),
     )
 
 
@@ -237,11 +237,6 @@ def _baseline_fields(baseline: BaselineResult | None) -> dict[str, Any]:
         "limits": device.limits,
         "compiler": baseline.facts.compiler if baseline.facts else "",
     }
-
-
-def _verified_fields(verify: VerifyResult | None) -> dict[str, Any]:
-    """Fields of a `JobResult` that the verification gives."""
-    return _NOT_VERIFIED if verify is None else {name: getattr(verify, name) for name in _NOT_VERIFIED}
 
 
 def _candidate(row: CandidateRow, ideas: Mapping[str, str]) -> CandidateView:

@@ -152,6 +152,17 @@ def test_a_job_that_gained_begins_with_its_winner(
         assert page.evaluate("navigator.clipboard.readText()").startswith(copied)
 
 
+def test_a_candidate_is_shown_in_its_fastest_configuration(page: Page, jobs: dict[str, str]) -> None:
+    page.goto(f"/jobs/{jobs['ended']}/candidates")
+    card = page.locator("main section").nth(1)
+    expect(card).to_contain_text("fastest configuration, BLOCK=256, PER=4")
+    assert card.locator(".diff tr.added", has_text="#define PER 4").count() == 1
+    expect(card.locator("details", has=page.get_by_text("Template", exact=True))).not_to_contain_text("PER 4")
+    # Nothing was measured yet, and nothing is chosen.
+    page.goto(f"/jobs/{jobs['waiting']}/candidates")
+    expect(page.locator(".empty")).to_have_text("No candidate yet.")
+
+
 def test_a_job_that_failed_says_why_and_nothing_that_is_not_so(page: Page, jobs: dict[str, str]) -> None:
     page.goto(f"/jobs/{jobs['failed']}")
     card = page.locator("main section").first
