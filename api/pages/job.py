@@ -38,6 +38,8 @@ def overview(request: Request, job_id: JobId, session: ReadSession) -> Response:
     result = result_views.job_result(session, job_id)
     gained = result is not None and has_gain(result)
     why = [] if result is None else reason_lines(result)
+    if gained and result is not None and result.speedup is not None:
+        why[0] = why[0].removeprefix(f"{result.speedup:.2f}x: ")  # the figure stands above it
     return page(
         request,
         "job.html.jinja",
@@ -50,7 +52,7 @@ def overview(request: Request, job_id: JobId, session: ReadSession) -> Response:
         kept={} if result is None else {c.workload: c for c in result.no_gain},
         gained=gained,
         won=tuned_sources(result) if result is not None else [],
-        why=why[1:] if gained else why,  # the first line says the gain, which stands above it
+        why=why,
         weights={w.key: w.weight for w in JobRepository(session).get(job_id, with_spec=True).spec.workloads},
     )
 
