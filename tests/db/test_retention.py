@@ -118,9 +118,9 @@ def test_old_jobs_go_with_everything_that_is_theirs(
     gone = [add_study(database, job_id) for job_id in old]
     before = counters(database)
     assert before[("warpsmith_trials_total", "measured")] == 3
-    assert prune(capsys, "--older-than", "90d", "--dry-run") == (0, "would delete 3 jobs with 6 trials\n")
+    assert prune(capsys, "--older-than", "90d", "--dry-run") == (0, "would delete jobs: 3, trials: 6\n")
     assert jobs(database) == set(old) and studies(database) == sorted(gone)
-    said = "deleted 3 jobs with 6 trials and 3 studies\n"
+    said = "deleted jobs: 3, trials: 6, studies: 3\n"
     assert prune(capsys, "--older-than", "90d") == (0, said)
     left = rows(database)
     of_jobs = {
@@ -139,7 +139,7 @@ def test_old_jobs_go_with_everything_that_is_theirs(
     with database.write() as session:
         add_job(session, 0)
     assert counters(database)[("warpsmith_trials_total", "measured")] == 4
-    assert prune(capsys, "--older-than", "90d") == (0, "deleted 0 jobs with 0 trials and 0 studies\n")
+    assert prune(capsys, "--older-than", "90d") == (0, "deleted jobs: 0, trials: 0, studies: 0\n")
 
 
 def optuna_rows() -> list[Any]:
@@ -172,12 +172,10 @@ def test_open_and_young_jobs_winners_and_other_tenants_stay(
         )
     study = add_study(database, young)
     code, said = prune(capsys, "--older-than", "2w", "--tenant", "default")
-    assert code == 0 and said.splitlines()[0] == "deleted 1 jobs with 2 trials and 0 studies"
-    assert said.splitlines()[1].startswith("1 as old stay, since the registry has winners of them")
+    assert code == 0 and said.splitlines()[0] == "deleted jobs: 1, trials: 2, studies: 0"
+    assert said.splitlines()[1].startswith("kept, as the registry has winners of them: 1; ")
     assert jobs(database) == {running, young, winner, other}
-    assert (
-        prune(capsys, "--older-than", "2w", "--winners")[1] == "deleted 2 jobs with 4 trials and 0 studies\n"
-    )
+    assert prune(capsys, "--older-than", "2w", "--winners")[1] == "deleted jobs: 2, trials: 4, studies: 0\n"
     assert jobs(database) == {running, young} and old not in jobs(database)
     assert studies(database) == [study] and rows(database)["registry"] == 1
 

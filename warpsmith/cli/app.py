@@ -143,10 +143,10 @@ def prune(
     days = int(age[1]) * (7 if age[2] == "w" else 1)
     prune_jobs = applications.load("db.admin.retention").prune
     found = prune_jobs(days * 86400.0, tenant, winners=winners, dry_run=dry_run)
-    words = f"{found.jobs} jobs with {found.trials} trials"
-    echo(f"would delete {words}" if dry_run else f"deleted {words} and {found.studies} studies")
+    words = f"jobs: {found.jobs}, trials: {found.trials}"
+    echo(f"would delete {words}" if dry_run else f"deleted {words}, studies: {found.studies}")
     if found.kept:
-        echo(f"{found.kept} as old stay, since the registry has winners of them; --winners deletes them too")
+        echo(f"kept, as the registry has winners of them: {found.kept}; --winners deletes them too")
 
 
 app.add_typer(keys, name="keys", rich_help_panel=FLEET)
