@@ -147,6 +147,8 @@ def _read(draft: JobDraft, check: Check) -> tuple[Job | None, Said]:
 def _of_job(job: Job) -> JobDraft:
     """A job as a draft; a source of one file stands beside the job file, as it would on a disk."""
     data = job.model_dump(mode="json", exclude_defaults=True)
+    if "reference" in data:
+        data["reference"] = {"kind": job.reference.kind, **data["reference"]}
     backend, source = job.kernel.backend, ""
     if backend in _languages() and isinstance(data["kernel"].get("source"), str):
         source = data["kernel"].pop("source")

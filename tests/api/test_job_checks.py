@@ -1,7 +1,9 @@
 """Mistakes in a job: refused before it is stored, with the field, and said alike by the check."""
 
 import copy
+import html
 import json
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -354,3 +356,15 @@ def test_who_submits_may_have_the_source_unread(http: httpx2.Client) -> None:
     assert http.post("/v1/jobs?check=false", json=job).status_code == 202
     refused = job | {"budget": {"trials": 1, "seconds": 1}, "kernel": job["kernel"] | {"options": ["-I/x"]}}
     assert http.post("/v1/jobs?check=false", json=refused).status_code == 422
+
+
+def test_a_job_that_is_changed_and_submitted_again_is_as_valid_as_it_was(http: httpx2.Client) -> None:
+    job = http.post("/v1/jobs", json=ADD | {"name": "first"}).json()["id"]
+    page = http.get(f"/new?from={job}").text
+    fields = {
+        name: html.unescape(re.search(rf'<textarea[^>]*name="{name}"[^>]*>(.*?)</textarea>', page, re.S)[1])  # type: ignore[index]
+        for name in ("source", "job")
+    }
+    assert "kind: numpy" in fields["job"]
+    checked = http.post("/new", data=fields | {"backend": "opencl", "entry": "addk", "do": "validate"}).text
+    assert "No errors" in checked, checked
