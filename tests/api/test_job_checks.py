@@ -131,6 +131,11 @@ MISTAKES: dict[str, tuple[Callable[[dict[str, Any]], None], str, int | None]] = 
         "reference.source",
         3,
     ),
+    "a misspelt name": (
+        text("kernel.source", "int i = ", "const int count = n; int i = cuont - count + "),
+        "kernel.source",
+        3,
+    ),
     "CUDA for OpenCL": (put("kernel.source", CUDA), "kernel.backend", None),
     "an indent in a reference": (text("reference.source", "    return", "  return"), "reference.source", 3),
     "a field that is none": (put("budgett", {}), "budgett", None),
@@ -228,6 +233,11 @@ def test_warnings_are_said_and_refuse_nothing(http: httpx2.Client) -> None:
         "typedef struct { float x; } Float;\n"
         + SOURCE.replace("float *a", "Float *a").replace("a[i]", "a[i].x"),
         "#define flot float\n" + SOURCE.replace("float *a", "flot *a"),
+        SOURCE.replace("int i = ", "int count = 0; int counts = n; int i = count - count + "),
+        "#define counts 0\n" + SOURCE.replace("int i = ", "int count = 0; int i = counts + count + count + "),
+        SOURCE.replace("int i = ", "int count = 0; int i = count + CLK_COUNT * 0 + ").replace(
+            "__kernel", "constant int CLK_COUNT = 0;\n__kernel"
+        ),
         "/* } */\n" + SOURCE + "/* { never ends",
     ],
 )

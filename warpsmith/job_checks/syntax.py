@@ -4,15 +4,31 @@ import ast
 import builtins
 import difflib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from symtable import SymbolTable, symtable
+
+from tree_sitter import Node
 
 from warpsmith.domain.jobs.job import Job, NumpyReference
 from warpsmith.job_files.finding import Finding
 from warpsmith.source.lexing.conditionals import given_macros
 from warpsmith.source.lexing.tokens import tokenise
+from warpsmith.source.tree.syntax_tree import Source, ancestors, find
 
 CUDA_KERNEL = "__global__"
+_EXPRESSIONS = {
+    *(
+        "argument_list",
+        "assignment_expression",
+        "binary_expression",
+        "conditional_expression",
+        "init_declarator",
+    ),
+    *("parenthesized_expression", "return_statement", "subscript_argument_list", "subscript_expression"),
+    *("unary_expression", "update_expression"),
+}
+_BUILT_IN = {"blockDim", "blockIdx", "false", "gridDim", "nullptr", "threadIdx", "true", "warpSize"}
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _PYTHON_NAMES = {"np", "__name__", *dir(builtins)}
 """Names that a reference begins with."""
@@ -29,6 +45,7 @@ def syntax_findings(job: Job) -> Iterator[Finding]:
     if job.kernel.source and job.kernel.backend.language.is_c_text and not job.kernel.includes:
         yield from _brackets(job, job.kernel.source)
         yield from _words(job, job.kernel.source)
+        yield from _misspelt(job, job.kernel.source)
 
 
 def _reference(reference: NumpyReference, outputs: Sequence[str]) -> Iterator[Finding]:
@@ -95,6 +112,38 @@ def _global_names(top: SymbolTable) -> tuple[set[str], set[str]]:
                 made |= {symbol.get_name()} if symbol.is_assigned() or symbol.is_imported() else set()
                 read |= {symbol.get_name()} if symbol.is_referenced() else set()
     return made, read
+
+
+def _misspelt(job: Job, source: str) -> Iterator[Finding]:
+    """The first name that is read, stands nowhere else, and is nearly that of a variable of the text."""
+    if re.search(r"#\s*include", source):
+        return  # a header may declare it
+    try:
+        tree = Source(source, job.kernel.backend, job.kernel.entry)
+    except (LookupError, RecursionError):
+        return
+    tokens = tokenise(source).items
+    times = Counter(t.text for t in tokens)
+    macros = [*job.kernel.options, *job.space.defaults, *(t.rest for t in tokens)]
+    words = " ".join((*macros, *job.kernel.files.values()))
+    declared = {v.name for v in tree.variables}
+    for node in find(tree.root, "identifier"):
+        name = tree.of(node)
+        if times[name] == 1 and name not in words and not name.isupper() and _is_read(node):
+            near = difflib.get_close_matches(name, declared - {name}, n=1, cutoff=0.7)
+            if near and name not in declared | _BUILT_IN:
+                line = node.start_point.row + 1
+                said = f"{name!r} in line {line} is declared nowhere; did you mean {near[0]!r}?"
+                yield Finding("kernel.source", said, inner_line=line)
+                return
+
+
+def _is_read(node: Node) -> bool:
+    """True for a name in an expression that the parser understood."""
+    around = node.parent
+    if around is None or around.type not in _EXPRESSIONS or any(a.type == "ERROR" for a in ancestors(node)):
+        return False
+    return around.type != "init_declarator" or around.child_by_field_name("value") == node
 
 
 def _words(job: Job, source: str) -> Iterator[Finding]:

@@ -4,13 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 from typer.testing import CliRunner
 
 from warpsmith.cli.app import app
 from warpsmith.extensions.exports.tables.engine_log import read_log
 
-LOGS = yaml.safe_load((Path(__file__).parents[2] / "data" / "engine_logs.yaml").read_text())
+LOGS = json.loads((Path(__file__).parents[2] / "data" / "engine_logs.json").read_text())
 BREAKS = (61, 80, 100)
 """Columns of terminals."""
 
