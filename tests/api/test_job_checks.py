@@ -234,6 +234,7 @@ def test_warnings_are_said_and_refuse_nothing(http: httpx2.Client) -> None:
         + SOURCE.replace("float *a", "Float *a").replace("a[i]", "a[i].x"),
         "#define flot float\n" + SOURCE.replace("float *a", "flot *a"),
         SOURCE.replace("int i = ", "int count = 0; int counts = n; int i = count - count + "),
+        SOURCE.replace("const int i = ", "\n#if TRAP\nint counts = count;\n#endif\nconst int i = "),
         "#define counts 0\n" + SOURCE.replace("int i = ", "int count = 0; int i = counts + count + count + "),
         SOURCE.replace("int i = ", "int count = 0; int i = count + CLK_COUNT * 0 + ").replace(
             "__kernel", "constant int CLK_COUNT = 0;\n__kernel"

@@ -139,9 +139,11 @@ def _misspelt(job: Job, source: str) -> Iterator[Finding]:
 
 
 def _is_read(node: Node) -> bool:
-    """True for a name in an expression that the parser understood."""
+    """True for a name in an expression that the parser understood, whatever macros say."""
     around = node.parent
-    if around is None or around.type not in _EXPRESSIONS or any(a.type == "ERROR" for a in ancestors(node)):
+    if around is None or around.type not in _EXPRESSIONS:
+        return False
+    if any(a.type == "ERROR" or a.type.startswith("preproc_") for a in ancestors(node)):
         return False
     return around.type != "init_declarator" or around.child_by_field_name("value") == node
 
