@@ -9,6 +9,7 @@ import pytest
 
 from warpsmith.domain.state import JobState
 from warpsmith.errors import InvalidInput
+from warpsmith.extensions.clients.commands.status_views import ProgressLines
 from warpsmith.extensions.clients.python.progress import shown
 from warpsmith.http_models import JobStatus
 
@@ -58,6 +59,15 @@ def test_elsewhere_it_is_a_line_now_and_then_and_the_last(
         "searching: 20 tried, best 2.1x, 11 s left",
         "done: 30 tried - \\u001b[2J",
     ]
+
+
+def test_a_line_says_that_a_wait_begins_and_that_it_ended() -> None:
+    said: list[str] = []
+    tell = ProgressLines(said.append)
+    held = "searching; waits: the device is held by process 7"
+    for detail in ("searching", "searching", held, held, "searching", "searching"):
+        tell(STATUS.model_copy(update={"detail": detail}))
+    assert [line.split(" - ")[1] for line in said] == ["searching", held, "searching"]
 
 
 def test_a_status_prints_as_a_line() -> None:

@@ -34,7 +34,7 @@ def status_lines(status: JobStatus) -> list[str]:
 
 
 class ProgressLines:
-    """Tells a status in a line, at most every `LINE_EVERY_S` seconds, and the last one.
+    """Tells a status in a line: the last, where a wait begins or ends, and every `LINE_EVERY_S` seconds.
 
     Args:
         tell: is given each line.
@@ -43,10 +43,12 @@ class ProgressLines:
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
         self._next_s = 0.0
+        self._waits = False
 
     def __call__(self, status: JobStatus) -> None:
         now_s = time.monotonic()
-        if now_s < self._next_s and not status.state.is_terminal:
+        waited, self._waits = self._waits, "waits: " in status.detail
+        if now_s < self._next_s and waited == self._waits and not status.state.is_terminal:
             return
         self._next_s = now_s + LINE_EVERY_S
         best = "" if status.best_speedup is None else f", best {status.best_speedup:.1f}x"
