@@ -5,22 +5,21 @@ functions of the text whose bodies are assignments, `if`, loops, changes of list
 """
 
 import ast
-import itertools
-import math
-import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from warpsmith.domain.expressions import BINARY, COMPARE
+from warpsmith.extensions.scaffold.python_text.operations import (
+    COMPARISONS,
+    FUNCTIONS,
+    LAZY,
+    METHODS,
+    OPERATORS,
+    UNARY,
+)
 
 Names = dict[str, Any]
 """Values of the names that a part of the text sees."""
-_METHODS: Mapping[type, frozenset[str]] = {
-    dict: frozenset("get items keys values copy update pop setdefault clear".split()),  # noqa: SIM905
-    list: frozenset("append extend insert remove pop index count copy sort reverse clear".split()),  # noqa: SIM905
-    str: frozenset("upper lower strip split startswith endswith".split()),  # noqa: SIM905
-}
 _MOST_REPEATS = 8
 _WIDE = re.compile(r"\d{3}|\*")
 """Width of a formatted text that may be too large."""
@@ -28,36 +27,6 @@ _TEXT_ITEM = 50
 """Characters of a text that count as one element of a list."""
 _MOST_BITS = 64
 _NO_VALUE = (TypeError, ValueError, KeyError, IndexError, ArithmeticError, AttributeError)
-
-_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
-    **BINARY,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-    ast.BitOr: operator.or_,
-    ast.BitAnd: operator.and_,
-    ast.BitXor: operator.xor,
-}
-_COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    **COMPARE,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-}
-_UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
-    ast.Not: operator.not_,
-    ast.USub: operator.neg,
-    ast.Invert: operator.invert,
-}
-_SIZES = (min, max, len, int, bool, abs, sum, float, str, round, any, all)
-_MATH = (math.ceil, math.floor, math.log2, math.sqrt, math.prod, math.gcd)
-_SERIES = (list, tuple, sorted, dict, set)
-_LAZY = (range, itertools.product, zip, enumerate, reversed)
-_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    **{function.__name__: function for function in (*_SIZES, *_MATH, *_SERIES, *_LAZY)},
-    "OrderedDict": dict,
-    "constexpr": lambda a: a,
-    "cdiv": lambda a, b: -(-a // b),
-    "next_power_of_2": lambda a: 1 << max(int(a) - 1, 0).bit_length(),
-}
 
 
 class NotLiteral(Exception):
@@ -172,7 +141,7 @@ class Evaluator:
         return self.binary(node.op, self.value(node.left, scope), self.value(node.right, scope), node)
 
     def _of_UnaryOp(self, node: ast.UnaryOp, scope: Names) -> Any:
-        return _UNARY.get(type(node.op), lambda a: a)(self.number(self.value(node.operand, scope)))
+        return UNARY.get(type(node.op), lambda a: a)(self.number(self.value(node.operand, scope)))
 
     def _of_BoolOp(self, node: ast.BoolOp, scope: Names) -> Any:
         found: Any = None
@@ -187,7 +156,7 @@ class Evaluator:
         for op, other in zip(node.ops, node.comparators, strict=True):
             right = self.number(self.value(other, scope))
             self._weigh([left, right], node)
-            if not _COMPARE[type(op)](left, right):
+            if not COMPARISONS[type(op)](left, right):
                 return False
             left = right
         return True
@@ -260,7 +229,7 @@ class Evaluator:
 
     def is_method(self, name: str) -> bool:
         """True if the value before the name of a function matters for its result."""
-        return any(name in names for names in _METHODS.values())
+        return any(name in names for names in METHODS.values())
 
     def outer(self, scope: Names) -> Names:
         """The names that a function of the text sees beside its parameters, from those of its caller."""
@@ -276,10 +245,10 @@ class Evaluator:
         Raises:
             NotLiteral: it has none, or one that exceeds a limit.
         """
-        if (problem := self._oversized(op, left, right)) or type(op) not in _BINARY:
+        if (problem := self._oversized(op, left, right)) or type(op) not in OPERATORS:
             raise NotLiteral(node.lineno, problem or "has an operator that is not evaluated")
         try:
-            found = _BINARY[type(op)](left, right)
+            found = OPERATORS[type(op)](left, right)
         except (TypeError, ValueError, ArithmeticError) as exc:
             raise NotLiteral(node.lineno, "has no value") from exc
         return self._bounded(found, node)
@@ -312,14 +281,14 @@ class Evaluator:
         """
         name = called_name(node)
         self._weigh([owner, *arguments], node)
-        if name in _METHODS.get(type(owner), ()):
+        if name in METHODS.get(type(owner), ()):
             found = getattr(owner, name)(*arguments, **keywords)
             self._limited(owner, node)
             return found
-        if name not in _FUNCTIONS or not 0 <= keywords.get("repeat", 1) <= _MOST_REPEATS:
+        if name not in FUNCTIONS or not 0 <= keywords.get("repeat", 1) <= _MOST_REPEATS:
             return self.unread(node, {})
-        found = _FUNCTIONS[name](*arguments, **keywords)
-        return list(self.items(found, node)) if isinstance(found, _LAZY) else self._bounded(found, node)
+        found = FUNCTIONS[name](*arguments, **keywords)
+        return list(self.items(found, node)) if isinstance(found, LAZY) else self._bounded(found, node)
 
     # Calls and statements
 
