@@ -64,5 +64,5 @@ def jobs(
 
 @router.get("/registry", dependencies=[*allow(KeyScope.READ), SLOT])
 def registry(request: Request, session: ReadSession) -> Response:
-    """What serves each shape of each kernel of the tenant, as it was verified last."""
+    """The registry: the winner of each shape of each kernel of the tenant, as it was verified last."""
     return page(request, "registry.html.jinja", found=registry_list(session, (), None, ()))

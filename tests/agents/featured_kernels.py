@@ -13,7 +13,7 @@ class FeaturedKernel:
 
     body: str
     features: list[str]
-    """Those that must be found, beside `any`."""
+    """The features that must be found, beside `any`."""
     read: tuple[str, ...] = (FLOAT, FLOAT)
     """Types of the inputs `a`, `b` and so on."""
     written: str = FLOAT

@@ -18,14 +18,8 @@ from warpsmith.source.tree.syntax_tree import Source, ancestors, find
 
 CUDA_KERNEL = "__global__"
 _EXPRESSIONS = {
-    *(
-        "argument_list",
-        "assignment_expression",
-        "binary_expression",
-        "conditional_expression",
-        "init_declarator",
-    ),
-    *("parenthesized_expression", "return_statement", "subscript_argument_list", "subscript_expression"),
+    *("argument_list", "init_declarator", "return_statement", "subscript_argument_list"),
+    *(f"{kind}_expression" for kind in ("assignment", "binary", "conditional", "parenthesized", "subscript")),
     *("unary_expression", "update_expression"),
 }
 _BUILT_IN = {"blockDim", "blockIdx", "false", "gridDim", "nullptr", "threadIdx", "true", "warpSize"}

@@ -1,4 +1,4 @@
-"""What deleted jobs add to the counters of the metrics, so that none falls."""
+"""Shares of deleted jobs in the counters of the metrics, so that none falls."""
 
 import sqlalchemy as sa
 from alembic import op
