@@ -99,7 +99,7 @@ def _argument(argument: Argument) -> str:
         return made + (_varied(argument) if argument.role is Role.SCALAR else "")
     if not argument.is_buffer and argument.role is not Role.LOCAL:
         given = argument.model_dump_json(exclude_defaults=True, exclude={"name", "dtype", "role"})
-        return f"{argument.name}: {argument.role.value} {given}"
+        return f"{argument.name}: {argument.role.value} {'that is null' if given == '{}' else given}"
     shape = ", ".join(e.text for e in argument.shape)
     kind = f"image {argument.image.channels.value} " if argument.image is not None else ""
     made = f"{argument.name}: {argument.role.value} {kind}{argument.dtype.value}[{shape}]"

@@ -34,7 +34,7 @@ from warpsmith.domain.templates.template import Template
 from warpsmith.source.lexing.tokens import without_comments
 from warpsmith.tuning.analysis.search_facts import Facts, facts_of
 from warpsmith.tuning.objective import time_us
-from warpsmith.tuning.tasks import StepPayload
+from warpsmith.tuning.tasks import Profile, StepPayload
 
 SHOWN_TRIALS = 5
 MAX_LOG_CHARACTERS = 4000
@@ -86,7 +86,10 @@ def question(payload: StepPayload, context: StepContext) -> StepInput:
 def _templater(payload: StepPayload, context: StepContext, planner: PlannerInput) -> TemplaterInput:
     return TemplaterInput(
         **dict(planner),
-        plan=payload.plan,
+        # The rules' plan is their profile again.
+        plan=""
+        if payload.profile and payload.plan == "; ".join(payload.profile.hypotheses)
+        else payload.plan,
         cards=cards_for(context),
         rules=permitted_rules(context.job),
         parameters_wanted=context.job.strategy is not Strategy.DIRECT,
@@ -162,13 +165,14 @@ def _planner(payload: StepPayload, context: StepContext) -> PlannerInput:
     )
     best = [TrialInput(configuration=c, objective=o) for o, c in measured[:SHOWN_TRIALS]]
     worst = [TrialInput(configuration=c, objective=o) for o, c in measured[SHOWN_TRIALS:][-SHOWN_TRIALS:]]
+    read = _readings(context)
     return PlannerInput(
         round=payload.round,
         kernel=kernel_input(job, _info(context)),
         device=_device(context),
         facts=facts(context),
-        readings=_readings(context),
-        profile=payload.profile,
+        readings=read,
+        profile=_said_once(payload.profile, read),
         baseline_us=_baseline_us(context),
         parent=None if context.parent is None else _template(context.parent),
         best=tuple(best),
@@ -177,6 +181,13 @@ def _planner(payload: StepPayload, context: StepContext) -> PlannerInput:
         earlier=lessons(context),
         example=_example(payload, context),
     )
+
+
+def _said_once(profile: Profile | None, read: Sequence[str]) -> Profile | None:
+    """The profile without the hypotheses that the readings hold already."""
+    if profile is None:
+        return None
+    return profile.model_copy(update={"hypotheses": tuple(h for h in profile.hypotheses if h not in read)})
 
 
 def _example(payload: StepPayload, context: StepContext) -> TemplateInput | None:

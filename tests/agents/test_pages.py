@@ -16,6 +16,7 @@ from agents.questions.prompting import posted
 from agents.questions.readings import readings
 from agents.questions.role_inputs import question
 from agents.replies.reply_acceptance import accept, accept_template
+from agents.rules.conclusions import plan_in_words, profile
 from tests.agents.replies import as_markdown, as_text
 from warpsmith.backends.base import CompileRequest
 from warpsmith.backends.cuda.compile import compile_cuda
@@ -127,6 +128,18 @@ def test_few_blocks_are_named_and_not_registers() -> None:
     assert "by bytes" in heaviest and "more bytes in flight" in heaviest
     assert "blocks on 132 multiprocessors: " in smallest and "of them idle; split rows" in smallest
     assert "registers" not in smallest
+
+
+def test_what_the_rules_conclude_is_said_once() -> None:
+    context = asked_about(scale_job(workloads=[{"dimensions": {"n": 4096}}]), 5.0)
+    assert context.baseline is not None
+    concluded = profile(context)
+    payload = StepPayload(role="templater", round=1, profile=concluded, plan=plan_in_words(concluded))
+    page = data_page(question(payload, context))
+    (reading,) = readings(context.job, facts_of(context.job, context.baseline), H200)
+    assert page.count(reading) == 1 and "## `plan`" not in page
+    other = data_page(question(payload.model_copy(update={"plan": "tiles in shared memory"}), context))
+    assert "tiles in shared memory" in other
 
 
 CLUSTERED = """
