@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 Row = Mapping[str, Any]
-ORDER = ("own", "rules", "direct", "template", "ideas", "tools", "guides")
+ORDER = ("own", "rules", "direct", "template", "old_question", "two_rounds", "ideas", "tools", "guides")
 AGAINST = (
     ("template", "direct"),
     ("template", "rules"),
@@ -16,6 +16,8 @@ AGAINST = (
     ("tools", "template"),
     ("tools", "direct"),
     ("guides", "tools"),
+    ("template", "old_question"),
+    ("two_rounds", "template"),
 )
 SEED, RESAMPLES = 7, 10_000
 NOTES = (
@@ -24,6 +26,8 @@ NOTES = (
     "`template`: a model writes a template beside the rules' own, and a search sets its parameters.",
     "`ideas`: as `template`, for two ideas of the planner. `tools`: as `template`, with eight calls that "
     "compile, check, time, profile. `guides`: as `tools`, with guides to read.",
+    "`old_question`: as `template`, asked before questions were pages. `two_rounds`: as `template`, with a "
+    "second round in the same seconds.",
     "Each reply was written by a fresh reader of that one question and used as it came. Other roles are "
     "the rules'.",
     "Speed-up: device time, verified in pairs against the kernel as it was posted. A workload that keeps its "
@@ -120,7 +124,7 @@ def _tokens(rows: Sequence[Row], text: str) -> str:
 
 def _replies(rows: Sequence[Row]) -> Iterator[str]:
     """How many first replies compiled, were right, were faster."""
-    for arm in ("direct", "template", "ideas", "tools", "guides"):
+    for arm in ORDER[2:]:
         mine = [r for r in rows if r["arm"] == arm]
         firsts = [r["first_trials"][0]["first"] for r in mine if r["first_trials"]]
         outcomes = [f for f in firsts if f is not None]

@@ -265,7 +265,12 @@ def record(options: argparse.Namespace) -> int:
         rows += earlier["jobs"]
         calls = earlier["calls"] + calls
         missing |= set(earlier["missing"])
-    rows = [r for r in rows if r["kernel"].startswith(options.kernels)]
+    arms = dict(word.split("=") for word in options.arm_of_seed)
+    rows = [
+        r | {"arm": arms.get(str(r["seed"]), r["arm"])}
+        for r in rows
+        if r["kernel"].startswith(options.kernels)
+    ]
     made = {
         "calls": calls,
         "answers_by": "a large language model",
@@ -305,6 +310,7 @@ def main() -> int:
     two.add_argument(
         "--kernels", type=tuple_of_words, default=("",), help="beginnings of kernels' names: a,b"
     )
+    two.add_argument("--arm-of-seed", nargs="*", default=(), help="1=old_question: what a seed stands for")
     two.set_defaults(run=record)
     options = parser.parse_args()
     return int(options.run(options))

@@ -10,6 +10,8 @@ warm under a CUDA graph. A kernel without a gain is exported too: its own dispat
 import argparse
 import importlib
 import json
+import math
+import statistics
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -157,6 +159,42 @@ def rows_of(results: Mapping[str, Result], torch: Any) -> list[dict[str, Any]]:
     return rows
 
 
+def page(made: Mapping[str, Any]) -> str:
+    """The record as Markdown: a line for each workload, and the geometric means over kernels."""
+    lines = ["| kernel | workload | eager, µs | speed-up [95 %] | graph, µs | speed-up [95 %] | difference |"]
+    lines.append("|---|---|---|---|---|---|---|")
+    logs: dict[str, list[float]] = {"eager": [], "graph": []}
+    for kernel in made["kernels"]:
+        name = kernel["kernel"].removeprefix("fresh_")
+        if "failed" in kernel:
+            lines.append(f"| {name} | {kernel['failed']} | - | - | - | - | - |")
+        rows = kernel.get("workloads", ())
+        for row in rows:
+            apart = "; ".join(f"{n} {d:g} of {most:g}" for n, (d, most) in row["differences"].items())
+            cells = [name, row["workload"]]
+            for way in logs:
+                of = row[way]
+                cells += [
+                    f"{of['theirs_us']} → {of['ours_us']}",
+                    "{:.2f} [{:.2f}, {:.2f}]".format(*of["speedup"]),
+                ]
+            lines.append(f"| {' | '.join([*cells, apart])} |")
+        for way in logs if rows else ():
+            logs[way].append(statistics.fmean(math.log(row[way]["speedup"][0]) for row in rows))
+    means = [f"{way} {math.exp(statistics.fmean(of)):.2f}x" for way, of in logs.items() if of]
+    head = f"""# Tuned kernels as PyTorch operators, beside the framework's own
+
+{made["device"]}, {made["driver"]}, PyTorch {made["torch"]}. `{made["command"]}` at {made["commit"]}.
+
+Geometric means over {len(logs["eager"])} kernels: {", ".join(means)}. Eager: single calls, the L2 cache
+overwritten before each. Graph: a replay of twenty calls, warm. Difference: the largest of an output, and its
+largest value.
+What the framework's side is: `benchmarks/agents/frameworks.py`.
+
+"""
+    return head + "\n".join(lines) + "\n"
+
+
 def main() -> int:
     """See the module's text."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -164,6 +202,9 @@ def main() -> int:
     parser.add_argument("--out", type=record_folder, required=True)
     parser.add_argument("--arm", default="template")
     parser.add_argument("--seed", default="0")
+    parser.add_argument(
+        "--earlier", type=Path, nargs="*", default=(), help="records whose kernels stand beside"
+    )
     options = parser.parse_args()
     first_device(Backend.CUDA)  # or an exit that says that there is none
     import torch
@@ -185,7 +226,10 @@ def main() -> int:
         "torch": torch.__version__,
         "kernels": rows_of(results, torch),
     }
+    for earlier in (json.loads(path.read_text()) for path in options.earlier):
+        made["kernels"] = earlier["kernels"] + made["kernels"]
     (options.out / "operators.json").write_text(json.dumps(made, indent=1) + "\n")
+    (options.out / "operators.md").write_text(page(made))
     return 0
 
 
