@@ -103,7 +103,8 @@ def compared(job: Job, workload: Workload, operator: Any, framework: Callable[..
     scalars = {a.name: a.value for a in plan.arguments if isinstance(a, ScalarPlan)} | dict(
         workload.dimensions
     )
-    names = [a.name for a in operator.default._schema.arguments]
+    # Scalars are by keyword and default to the job's.
+    names = [a.name for a in operator.default._schema.arguments if not a.kwarg_only]
     kept = {name: tensor.clone() for name, tensor in given.items()}
     wanted = framework({n: t.clone() for n, t in given.items()}, dict(workload.dimensions))
     arguments = [kept[n] if n in kept else scalars[n] for n in names]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -346,6 +347,33 @@ def test_what_no_operator_can_hold_is_refused_with_the_reason(tmp_path: Path) ->
     assert not list(tmp_path.iterdir())
     operators = {"c", "cpp", "torch", "tvm-ffi", "hf-kernel", "sglang", "flashinfer-bench"}
     assert set(named(Kind.EXPORT)) == operators | {"t4", "vllm-config", "sglang-config", "hf-config"}
+
+
+def test_null_pointers_and_empty_structs_are_nobody_s_to_give(tmp_path: Path) -> None:
+    was = result()
+    more = ", const int* lengths, Nothing nothing)"
+
+    def with_more(source: str | None) -> str:
+        return "struct Nothing {};\n" + re.sub(r"(const float by)\)", rf"\1{more}", source or "")
+
+    data = was.job.model_dump(mode="json")
+    data["kernel"]["source"] = with_more(data["kernel"]["source"])
+    data["kernel"]["arguments"] += [
+        {"name": "lengths", "role": "pointer"},
+        {"name": "nothing", "role": "struct", "type": "Nothing"},
+    ]
+    entries = tuple(e.model_copy(update={"source": with_more(e.source)}) for e in was.dispatch)
+    made = ExportRequest(was.model_copy(update={"job": Job.model_validate(data), "dispatch": entries}))
+    for form in ("torch", "cpp", "tvm-ffi"):
+        write_export(made, form, tmp_path / form)
+    text = (tmp_path / "torch" / "scaled" / "__init__.py").read_text()
+    assert "scaled(Tensor x, Tensor(b!) y, *, float by=2.5) -> ()" in text
+    assert 'struct.Struct("@PPifQB")' in text and ", by, 0, 0)" in text
+    (tmp_path / "cpp" / "main.cc").write_text(
+        '#include "scaled.hpp"\n'
+        "int main() { return scaled_ws::launch(nullptr, nullptr, nullptr, 2.5f, 8, 1024); }\n"
+    )
+    built(tmp_path / "cpp", "main.cc")
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,8 @@ class Operator:
 
     Attributes:
         arguments: of the kernel, in its order, with names that C++ and Python take.
-        given: those that a caller gives: all but scalars that follow from dimensions.
+        given: those that a caller gives: all but scalars that follow from dimensions, null pointers and
+            empty structs.
         dimensions: in alphabetical order.
         places: by dimension, where it can be read.
         joins_blocks: True if a launch is cooperative or has clusters.
@@ -92,9 +93,16 @@ class Operator:
         self.joins_blocks = joins_blocks(self.lookup)
         _require_simple(self.lookup, kernel, result.architecture, may_join or not self.joins_blocks)
         self.name = free_name(name or kernel.entry.split("<")[0].rsplit("::", 1)[-1])
-        self.arguments = tuple(a.model_copy(update={"name": free_name(a.name)}) for a in kernel.arguments)
+        fixed = [_is_fixed(a) for a in kernel.arguments]
+        zero = {"role": Role.SCALAR, "value": Expression("0")}
+        self.arguments = tuple(
+            a.model_copy(update={"name": free_name(a.name)} | (zero if nothing else {}))
+            for a, nothing in zip(kernel.arguments, fixed, strict=True)
+        )
         self.dimensions = self.lookup.dimensions
-        self.given = [a for a in self.arguments if not _follows(a)]
+        self.given = [
+            a for a, nothing in zip(self.arguments, fixed, strict=True) if not (nothing or _follows(a))
+        ]
         self.places = dict(_places(self.arguments, self.dimensions))
         self.explicit = {d: free_name(d) for d in self.dimensions if d not in self.places}
         self.binaries = _binaries(result, self.lookup)
@@ -148,6 +156,13 @@ def default_of(argument: Argument) -> int | float:
     return float(value) if argument.dtype.is_float else int(value)
 
 
+def _is_fixed(argument: Argument) -> bool:
+    """True for a pointer that is null and for a struct without a member: zero, whatever a caller has."""
+    return argument.role in (Role.POINTER, Role.STRUCT) and not (
+        argument.to or argument.fields or argument.align
+    )
+
+
 def _follows(argument: Argument) -> bool:
     """True for a scalar that dimensions decide."""
     return argument.role is Role.SCALAR and argument.value is not None and bool(argument.value.names)
@@ -184,7 +199,7 @@ def _multiple(extent: Expression, name: str) -> int:
 
 def _require_simple(lookup: Lookup, kernel: Kernel, architecture: str, can_launch: bool) -> None:
     plain = (Role.INPUT, Role.OUTPUT, Role.INOUT, Role.SCALAR)
-    odd = sorted({a.role.value for a in kernel.declared if a.role not in plain})
+    odd = sorted({a.role.value for a in kernel.declared if a.role not in plain and not _is_fixed(a)})
     floats = [
         a for a in kernel.arguments if a.role is Role.SCALAR and a.value is not None and a.dtype.is_float
     ]
