@@ -2,6 +2,7 @@
 
 import json
 import re
+from statistics import geometric_mean
 from typing import Any
 
 import pytest
@@ -35,3 +36,23 @@ def test_the_table_of_the_readme_has_the_record_s_figures() -> None:
     known = {kernel.split("_", 1)[1]: arms["template"] for kernel, arms in gains(JOBS).items()}
     for kernel, *figures in rows:
         assert figures == [f"{known[kernel].estimate:.2f}x", *(f"{n:.2f}" for n in known[kernel][1:])], kernel
+
+
+def test_the_operators_of_the_readme_have_the_record_s_figures() -> None:
+    page = (ROOT / "README.md").read_text()
+    record = json.loads((RECORD.parent / "operators.json").read_text())
+    known = {
+        row["kernel"].removeprefix("fresh_"): tuple(
+            f"{geometric_mean([w[way]['speedup'][0] for w in row['workloads']]):.2f}x"
+            for way in ("eager", "graph")
+        )
+        for row in record["kernels"]
+        if "workloads" in row
+    }
+    rows = re.findall(r"^\| ([\w, ]+) \| (\S+x(?: to \S+x)?) \| (\S+x(?: to \S+x)?) \|$", page, re.M)
+    named = [name for names, *_ in rows for name in names.split(", ")]
+    assert sorted(named) == sorted(known)
+    for names, *figures in rows:
+        for way, figure in enumerate(figures):
+            found = sorted((known[name][way] for name in names.split(", ")), key=lambda x: float(x[:-1]))
+            assert figure == " to ".join(dict.fromkeys((found[0], found[-1]))), names
