@@ -139,5 +139,6 @@ _DRAWN = {
     Distribution.PERMUTATION: "as a permutation from {low} on",
     Distribution.DISTINCT: "distinct integers in [{low}, {high})",
     Distribution.OFFSETS: "as offsets from {low} to {high} that never decrease",
+    Distribution.ROUTING: "as {draw.routing.part} of {high} tokens sorted by expert: {draw.routing}",
     Distribution.FILE: "from a file of the job",
 }

@@ -1,4 +1,4 @@
-"""Inputs that promise something of all elements together: permutations, distinct integers, offsets.
+"""Inputs that promise something of all elements together: permutations, distinct integers, offsets, routing.
 
 Permutations come from a keyed bijection of the indices, so that any part of one can be computed alone.
 """
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from warpsmith.domain.arguments.draw import Distribution, Draw, number_of
+from warpsmith.domain.arguments.draw import Distribution, Draw, Routing, number_of
 from warpsmith.domain.jobs.plan import BufferPlan, Family
 
 Integers = NDArray[np.int64]
@@ -26,6 +26,9 @@ def arranged_pieces(buffer: BufferPlan, draw: Draw, key: int, family: Family) ->
         key: 128 secret bits.
         family: other values with the same property: sorted ones, or offsets with other differences.
     """
+    if draw.routing is not None:
+        yield _routed(draw.routing, int(number_of(draw.high)), buffer.elements, key, family)
+        return
     row = buffer.shape[-1] if draw.per_row else buffer.elements
     if draw.distribution is Distribution.OFFSETS:
         for begin in range(0, buffer.elements, row):
@@ -74,6 +77,35 @@ def _mixed(words: Words) -> Words:
     words = words ^ (words >> np.uint64(33))
     words = words * np.uint64(0xC4CEB9FE1A85EC53)
     return words ^ (words >> np.uint64(33))
+
+
+def _routed(of: Routing, tokens: int, elements: int, key: int, family: Family) -> Integers:
+    """A part of a routing, filled up as the engines do; all parts with the same key belong together.
+
+    Args:
+        family: all alike routed otherwise; to the fewest experts if values are to be equal or sparse.
+    """
+    rng = np.random.Generator(np.random.PCG64(key))
+    likely = -of.skew * np.log1p(rng.permutation(of.experts))
+    if family in (Family.REPEATED, Family.SPARSE, Family.ZEROS):
+        likely[of.chosen :] -= 1e3
+    # The largest of logarithms of weights plus Gumbel noise are a draw without repetition.
+    scores = likely + rng.gumbel(size=(tokens, of.experts))
+    chosen = np.argpartition(scores, of.experts - of.chosen, axis=1)[:, of.experts - of.chosen :].reshape(-1)
+    padded = -(-np.bincount(chosen, minlength=of.experts) // of.block) * of.block
+    ends = np.cumsum(padded)
+    if of.part == "count":
+        return np.full(elements, ends[-1], np.int64)
+    if of.part == "experts":
+        found = np.zeros(elements, np.int64)
+        found[: ends[-1] // of.block] = np.repeat(np.arange(of.experts), padded // of.block)
+        return found
+    found = np.full(elements, chosen.size, np.int64)
+    order = np.argsort(chosen, kind="stable")
+    own = chosen[order]
+    first = np.searchsorted(own, np.arange(of.experts))
+    found[(ends - padded)[own] + np.arange(chosen.size) - first[own]] = order
+    return found
 
 
 def _offsets(draw: Draw, count: int, rng: np.random.Generator, family: Family) -> Integers:

@@ -136,6 +136,8 @@ def drawn_pieces(
     key = _key(seed, stream_name(buffer, variant) if is_edge else buffer.name, variant)
     draw = buffer.draw or default_draw(buffer.dtype)
     if draw.distribution in ARRANGED:
+        # Parts of a routing belong together, whatever their names.
+        key = key if draw.routing is None else _key(seed, "routing", variant)
         for piece in arranged_pieces(buffer, draw, key, family):
             yield form(piece.astype(numpy_dtype(buffer.dtype)))
         return

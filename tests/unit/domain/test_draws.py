@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from warpsmith.domain.arguments.argument import Role
-from warpsmith.domain.arguments.draw import ARRANGED, MAX_FILE_BYTES, Distribution, Draw
+from warpsmith.domain.arguments.draw import ARRANGED, MAX_FILE_BYTES, Distribution, Draw, Routing
+from warpsmith.domain.arguments.draw_checks import draw_problem
 from warpsmith.domain.arguments.npy import parse_npy
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.job import Job
@@ -164,9 +165,12 @@ def test_a_draw_that_cannot_be_names_its_field(draw: dict[str, Any], words: str)
 
 
 def test_arranged_draws_are_of_integers() -> None:
+    routing = {"part": "rows", "experts": 4, "chosen": 1, "block": 1}
     for distribution in ARRANGED:
+        draw: dict[str, Any] = {"distribution": distribution.value, "high": 90}
+        draw |= {"routing": routing} if distribution is Distribution.ROUTING else {}
         with pytest.raises(InvalidInput, match="gives integers, and the argument is float32"):
-            parse_job(job_data({"distribution": distribution.value, "high": 90}, "float32"))
+            parse_job(job_data(draw, "float32"))
 
 
 def test_bounds_are_expressions_over_the_dimensions_of_each_workload() -> None:
@@ -252,3 +256,67 @@ def test_types_that_numpy_lacks_come_as_raw_bits() -> None:
     job = parse_job(job_data({"distribution": "file", "data": data}, "bfloat16"))
     plan = plan_workload(job.kernel, job.workloads[0], {}, 3)
     assert (draw_buffer(plan.buffers[0], 5).astype(np.float32) == 1.0).all()
+
+
+def routing_part(part: str, elements: int, tokens: int, family: Family, **more: Any) -> Any:
+    routing = {"part": part, "experts": 8, "chosen": 3, "block": 16, **more}
+    return draw_buffer(
+        BufferPlan(
+            part,
+            Dtype.INT32,
+            Role.INPUT,
+            (elements,),
+            Draw(distribution=Distribution.ROUTING, high=tokens, routing=Routing.model_validate(routing)),
+        ),
+        7,
+        family=family,
+    )
+
+
+@pytest.mark.parametrize("skew", [0.0, 1.5])
+@pytest.mark.parametrize("family", list(Family))
+@pytest.mark.parametrize("tokens", [1, 5, 37, 1000])
+def test_parts_of_a_routing_are_those_of_one_routing(tokens: int, family: Family, skew: float) -> None:
+    elements = 3 * tokens + 8 * 15
+    rows = routing_part("rows", elements, tokens, family, skew=skew)
+    experts = routing_part("experts", elements // 16 + 1, tokens, family, skew=skew)
+    (count,) = routing_part("count", 1, tokens, family, skew=skew)
+    assert count % 16 == 0 and np.all(rows[count:] == 3 * tokens)
+    assert np.array_equal(np.sort(rows[rows < 3 * tokens]), np.arange(3 * tokens))
+    expert_of = np.repeat(experts[: count // 16], 16)
+    assert np.all(np.diff(expert_of) >= 0)
+    own = rows[:count] < 3 * tokens
+    of_token: dict[int, set[int]] = {}
+    for row, expert in zip(rows[:count][own], expert_of[own], strict=True):
+        of_token.setdefault(row // 3, set()).add(int(expert))
+    assert all(len(chosen) == 3 for chosen in of_token.values()), "no token has an expert twice"
+    for expert in set(expert_of.tolist()):
+        real = own[expert_of == expert]
+        assert real[0] and np.all(np.diff(real.astype(int)) <= 0) and real[-16:].any(), "padding comes last"
+
+
+def test_a_skewed_routing_fills_some_experts_more() -> None:
+    even, skewed = (routing_part("experts", 200, 1000, Family.DECLARED, skew=s) for s in (0.0, 2.0))
+    assert np.bincount(skewed).max() > 1.5 * np.bincount(even).max()
+
+
+@pytest.mark.parametrize(
+    ("part", "elements", "words"),
+    [
+        ("rows", 63, "64 elements may be filled; the argument has 63"),
+        ("experts", 3, "4 elements"),
+        ("count", 1, ""),
+    ],
+)
+def test_a_routing_that_does_not_fit_says_so(part: Any, elements: int, words: str) -> None:
+    draw = Draw(
+        distribution=Distribution.ROUTING,
+        high=4,
+        routing=Routing(part=part, experts=4, chosen=2, block=16),
+    )
+    found = draw_problem(draw, Dtype.INT32, (elements,))
+    assert words in found and bool(words) == bool(found)
+    with pytest.raises(ValueError, match="cannot have 9 of 8 experts"):
+        Routing(part="rows", experts=8, chosen=9, block=16)
+    with pytest.raises(ValueError, match="belongs to distribution routing"):
+        Draw(distribution=Distribution.NORMAL, routing=draw.routing)

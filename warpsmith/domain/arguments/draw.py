@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -29,14 +29,39 @@ class Distribution(StrEnum):
     PERMUTATION = "permutation"
     DISTINCT = "distinct"
     OFFSETS = "offsets"
+    ROUTING = "routing"
     FILE = "file"
 
 
-ARRANGED = (Distribution.PERMUTATION, Distribution.DISTINCT, Distribution.OFFSETS)
+ARRANGED = (Distribution.PERMUTATION, Distribution.DISTINCT, Distribution.OFFSETS, Distribution.ROUTING)
 """Distributions that promise something of all elements together."""
 
 Bound = Annotated[float | Expression, Field(union_mode="left_to_right")]
 """A number, or an expression over dimensions."""
+
+
+class Routing(Frozen):
+    """How tokens are routed to experts: `moe_align_block_size` of vLLM and SGLang.
+
+    Row r is choice r % chosen of token r // chosen. Rows are sorted by expert, and each expert's are padded
+    to whole blocks with the number of rows.
+    """
+
+    part: Literal["rows", "experts", "count"]
+    """The sorted and padded rows; the expert of each block; how many of the rows count."""
+    experts: int = Field(ge=1, le=1 << 16)
+    chosen: int = Field(ge=1, le=1 << 10)
+    """Experts of a token, none twice."""
+    block: int = Field(ge=1, le=1 << 16)
+    """Rows of a block."""
+    skew: float = Field(default=0.0, ge=0, le=4)
+    """The n-th expert is chosen like 1 / n ** skew; 0: all alike."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.chosen > self.experts:
+            raise ValueError(f"chosen: a token cannot have {self.chosen} of {self.experts} experts")
+        return self
 
 
 class Draw(Frozen):
@@ -45,7 +70,7 @@ class Draw(Frozen):
     `normal` uses mean and std. `uniform`, `integers` and `constant` use low and high (high excluded). `mask`
     is 1 for a share of the elements, and else 0. `permutation` has every integer from low on once; `distinct`
     has integers from low to high (excluded), none twice. `offsets` begins with low, never decreases, and ends
-    with high. `file` has the values of a NumPy file.
+    with high. `routing` has rows of `high` tokens, sorted by expert. `file` has the values of a NumPy file.
     """
 
     distribution: Distribution = Distribution.NORMAL
@@ -60,6 +85,7 @@ class Draw(Frozen):
     """Offsets: the least difference between one and the next."""
     per_row: bool = False
     """Permutation, distinct and offsets: every row (the last extent of the shape) has one of its own."""
+    routing: Routing | None = None
     file: str | None = Field(default=None, max_length=500)
     """A `.npy` file. In a job file: its path, relative to the job file; the client sends it as `data`."""
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
@@ -81,8 +107,10 @@ class Draw(Frozen):
             raise ValueError("file: name a .npy file")
         if not is_file and (self.file or self.data or self.sha256):
             raise ValueError(f"file: {self.distribution.value} reads no file; use distribution file")
-        if self.per_row and self.distribution not in ARRANGED:
+        if self.per_row and self.distribution not in ARRANGED[:3]:
             raise ValueError("per_row: only for permutation, distinct and offsets")
+        if (self.routing is None) == (self.distribution is Distribution.ROUTING):
+            raise ValueError("routing: belongs to distribution routing, which needs it")
         if self.data is not None:
             self._check_data()
         return self

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from math import prod
 
-from warpsmith.domain.arguments.draw import ARRANGED, Distribution, Draw, number_of
+from warpsmith.domain.arguments.draw import ARRANGED, Distribution, Draw, Routing, number_of
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expression_checks import DEVICE_NAMES, check_number
 from warpsmith.domain.expressions import Expression, Value
@@ -52,19 +52,35 @@ def draw_problem(draw: Draw, dtype: Dtype, shape: tuple[int, ...]) -> str:
         if number != int(number):
             return f"{field}: {number:g} is no whole number"
     count = shape[-1] if draw.per_row else prod(shape)
+    if draw.routing is not None:
+        return _routing_problem(draw.routing, int(high), dtype, count)
     if draw.distribution is Distribution.PERMUTATION:
         return _range_problem(dtype, low, low + count - 1)
     if draw.distribution is Distribution.DISTINCT:
         if high - low < count:
             return f"high: only {max(0, high - low):.0f} integers lie from low to high, for {count} elements"
         return _range_problem(dtype, low, high - 1)
+    return _offsets_problem(low, high, least, count) or _range_problem(dtype, low, high)
+
+
+def _offsets_problem(low: float, high: float, least: float, count: int) -> str:
     if least < 0:
         return "least: must not be negative, as offsets never decrease"
     if high - low < least * (count - 1):
         return f"high: {count - 1} steps of at least {least:.0f} from {low:.0f} end beyond {high:.0f}"
-    if count == 1 and high != low:
-        return "high: a single offset is low and high at once"
-    return _range_problem(dtype, low, high)
+    return "high: a single offset is low and high at once" if count == 1 and high != low else ""
+
+
+def _routing_problem(routing: Routing, tokens: int, dtype: Dtype, count: int) -> str:
+    if tokens < 1:
+        return "high: is the number of tokens, at least 1"
+    rows = tokens * routing.chosen
+    filled = min(routing.experts, rows)
+    most = (rows + filled * (routing.block - 1)) // routing.block
+    needed = {"rows": most * routing.block, "experts": most, "count": 1}[routing.part]
+    if count < needed:
+        return f"routing: {needed} elements may be filled; the argument has {count}"
+    return _range_problem(dtype, 0, max(rows + routing.experts * (routing.block - 1), routing.experts))
 
 
 def _range_problem(dtype: Dtype, low: float, high: float) -> str:
