@@ -19,7 +19,7 @@ from benchmarks.search.prior import read as read_prior
 from benchmarks.search.replay import Trace, run
 from benchmarks.search.spaces import RecordedSpace, load_all
 from warpsmith.domain.jobs.job import SearcherName
-from warpsmith.search.factory import make_searcher
+from warpsmith.search.factory import Hints, make_searcher
 from warpsmith.search.searchers.portfolio import PortfolioSearcher
 
 OURS, RANDOM, TPE = "warpsmith", "random", "Optuna TPE"
@@ -77,7 +77,7 @@ def work(task: Task) -> list[Run]:
             )
         else:
             name = SearcherName.DEFAULT if task.method == OURS else SearcherName.RANDOM
-            searcher = make_searcher(name, space.feasible, seed, launched=space.launched)
+            searcher = make_searcher(name, space.feasible, seed, hints=Hints(launched=space.launched))
             trace, seconds = run(searcher, space, BUDGET)
         out.append(Run(task.method, space.name, seed, trace, seconds))
     return out

@@ -1,11 +1,14 @@
 """Tables of a recorded fused MoE: what searches with a few evaluations find, beside the exhaustive one.
 
-    python -m benchmarks.triton.tables --recording FILE --out FOLDER [--share 0.03] [--seeds 20]
+    python -m benchmarks.triton.tables --recording FILE --out FOLDER [--share 0.03] [--known FOLDER]
 
 An evaluation is a configuration that was launched on one batch size; those of the engine's default count.
 What a device refuses before a launch does not count. A search sees the first timing of a configuration. Of
 the three best of each batch size the one with the best repeated timing makes the row, as a verification would
 choose; if that is no faster than the default, the row is the default.
+
+With a folder of an engine's tables (`.../fused_moe/configs`), one more search knows the winners of those for
+other layers; a table for the recorded one is left out.
 """
 
 import argparse
@@ -22,6 +25,7 @@ from typing import Any
 
 from benchmarks.provenance import plain_command, record_folder
 from benchmarks.triton.moe import NUMBERS, Layer, default_configuration
+from benchmarks.triton.winners import winners
 from warpsmith.commit import commit_name
 from warpsmith.domain.jobs.job import SearcherName
 from warpsmith.domain.templates.space import (
@@ -31,10 +35,12 @@ from warpsmith.domain.templates.space import (
     Parameter,
     Space,
 )
-from warpsmith.search.factory import make_searcher
+from warpsmith.search.factory import Hints, make_searcher
 from warpsmith.search.spaces.feasible_set import enumerate_space
 
 SHAPE = f"{SHAPE_PREFIX}M"
+DEVICES = "NVIDIA_H[12]00"
+"""Those of the generation that the recordings were made on."""
 FINALISTS = 3
 WITHIN = 1.02
 
@@ -103,13 +109,16 @@ def table(seen: Mapping[int, Sequence[tuple[float, float]]], of: Recording) -> d
     return found
 
 
-def together(of: Recording, evaluations: int, seed: int) -> dict[int, float]:
-    """One search over all batch sizes."""
+def together(of: Recording, evaluations: int, seed: int, folder: Path | None = None) -> dict[int, float]:
+    """One search over all batch sizes, if there is a folder of tables with the chances that they tell."""
     feasible = enumerate_space(of.space(), [{"M": m} for m in of.tokens])
     known: list[tuple[Configuration, float | None]] = [
         ({**default_configuration(of.layer, m), SHAPE: m}, 1.0) for m in of.tokens
     ]
-    searcher = make_searcher(SearcherName.SHAPES, feasible, seed, history=known)
+    told = () if folder is None else winners(folder, DEVICES, of.layer.experts, of.layer.rows // 2)
+    searcher = make_searcher(
+        SearcherName.SHAPES, feasible, seed, history=known, hints=Hints(known_winners=told)
+    )
     seen = {m: [of.default(m)] for m in of.tokens}
     left = evaluations - len(of.tokens)
     while left > 0 and (asked := searcher.ask(1)):
@@ -138,6 +147,7 @@ def apart(name: SearcherName, of: Recording, evaluations: int, seed: int) -> dic
     return table(seen, of)
 
 
+KNOWN = "one search over shapes, told other layers' winners"
 METHODS: dict[str, Callable[[Recording, int, int], dict[int, float]]] = {
     "one search over shapes": together,
     "default searcher, each alone": partial(apart, SearcherName.DEFAULT),
@@ -146,7 +156,9 @@ METHODS: dict[str, Callable[[Recording, int, int], dict[int, float]]] = {
 }
 
 
-def _run(path: Path, name: str, evaluations: int, seed: int) -> dict[int, float]:
+def _run(path: Path, name: str, evaluations: int, folder: Path | None, seed: int) -> dict[int, float]:
+    if name == KNOWN:
+        return together(read(path), evaluations, seed, folder)
     return METHODS[name](read(path), evaluations, seed)
 
 
@@ -157,14 +169,15 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=0.03, help="of the exhaustive evaluations")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--out", type=record_folder, required=True)
+    parser.add_argument("--known", type=Path, help="a folder of an engine's tables")
     asked = parser.parse_args()
     of = read(asked.recording)
     launched = sum(t is not None for t in of.times.values())
     evaluations = int(asked.share * launched)
     methods = {}
     with ProcessPoolExecutor() as pool:
-        for name in METHODS:
-            run = partial(_run, asked.recording, name, evaluations)
+        for name in [KNOWN] * (asked.known is not None) + [*METHODS]:
+            run = partial(_run, asked.recording, name, evaluations, asked.known)
             methods[name] = _summary(list(pool.map(run, range(asked.seeds))), of)
             print(name, methods[name]["rows_within"], methods[name]["tables_within"], flush=True)
     record = {

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from benchmarks.provenance import record_folder
+from benchmarks.triton.moe import Layer, default_configuration
 from db import migrate
 from tests.benchmarks.test_opencl_corpus import BINDING
 from warpsmith.domain.device import Backend
@@ -147,7 +148,9 @@ def test_triton(bench: Bench, tmp_path: Path) -> None:
         (tmp_path / f"{name}.py").write_text("")
     assert bench("triton.sources", "--out", tmp_path) == 0, "what is there is not fetched"
     recording = RESULTS / "triton" / "moe-qwen.json.gz"
-    words = ("--recording", recording, "--seeds", 1, "--share", 0.01, "--out", tmp_path)
+    words = ("--recording", recording, "--seeds", 1, "--share", 0.01, "--out", tmp_path, "--known", tmp_path)
+    row = default_configuration(Layer("small", 64, 1536, 2048, 8), 16)
+    (tmp_path / "E=64,N=1280,device_name=NVIDIA_H100_80GB_HBM3.json").write_text(json.dumps({"16": row}))
     assert bench("triton.tables", *words) == 0
     found = written(tmp_path / "tables-qwen.json")
     assert found["evaluations"] == int(0.01 * found["exhaustive_evaluations"])

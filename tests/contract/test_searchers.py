@@ -10,7 +10,7 @@ from warpsmith.domain.templates.space import (
     Space,
     configuration_key,
 )
-from warpsmith.search import enumerate_space, make_searcher
+from warpsmith.search import Hints, enumerate_space, make_searcher
 from warpsmith.search.searchers.set_searcher import SetSearcher
 from warpsmith.tuning.trials.lazy_searcher import LazySearcher
 
@@ -72,7 +72,7 @@ class TestSearcher:
     def test_warm_starts_come_first(self, name: SearcherName) -> None:
         start = FEASIBLE.configuration(17)
         outside = {**start, "BLOCK": 512, "VEC": 8}
-        searcher = make_searcher(name, FEASIBLE, seed=1, warm_starts=[outside, start])
+        searcher = make_searcher(name, FEASIBLE, seed=1, hints=Hints(warm_starts=[outside, start]))
         assert list(searcher.ask(1)) == [start]
 
     def test_what_was_proposed_and_never_finished_comes_first_however_bad_it_is(
@@ -82,7 +82,9 @@ class TestSearcher:
         by_cost = sorted((c for c in every if cost(c) is not None), key=lambda c: cost(c) or 0.0)
         history = [(c, cost(c)) for c in by_cost[:20]]
         unfinished = by_cost[:-13:-1]
-        searcher = make_searcher(name, FEASIBLE, seed=1, history=history, warm_starts=by_cost[20:25])
+        searcher = make_searcher(
+            name, FEASIBLE, seed=1, history=history, hints=Hints(warm_starts=by_cost[20:25])
+        )
         searcher.finish_first(unfinished)
         asked = []
         for _ in unfinished:

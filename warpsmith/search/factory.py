@@ -1,10 +1,13 @@
 """Searchers by name."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from warpsmith.domain.jobs.job import SearcherName
+from warpsmith.domain.jobs.known_winner import KnownWinner
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.registry import Kind, load
+from warpsmith.search.models.known_winners import log_chances
 from warpsmith.search.searchers.portfolio import PortfolioSearcher
 from warpsmith.search.searchers.set_searcher import SetSearcher
 from warpsmith.search.searchers.shapes_searcher import ShapesSearcher
@@ -19,29 +22,38 @@ _CLASSES: dict[SearcherName, type[SetSearcher]] = {
 }
 
 
+@dataclass(frozen=True)
+class Hints:
+    """What is known of a space before it is searched."""
+
+    warm_starts: Sequence[Configuration] = ()
+    """Configurations to propose first. Their results may mislead, so the default searcher drops them if fresh
+    ones beside them are better."""
+    launched: SizedLaunch | None = None
+    """What the launch says of every configuration; only the default searcher uses it."""
+    known_winners: Sequence[KnownWinner] = ()
+    """What won elsewhere; only a search over shapes uses it."""
+
+
 def make_searcher(
     name: SearcherName,
     feasible: FeasibleSet,
     seed: int,
     history: Sequence[tuple[Configuration, float | None]] = (),
-    warm_starts: Sequence[Configuration] = (),
+    hints: Hints = Hints(),
     least_gain: float = 0.0,
-    launched: SizedLaunch | None = None,
 ) -> SetSearcher:
     """A searcher that was told of everything finished before.
 
     Args:
         history: finished trials of this search, in order; None where a configuration was rejected.
-        warm_starts: configurations to propose first. Their results may mislead, so the default searcher
-            drops them if fresh ones beside them are better.
         least_gain: relative gain below which the search ends before its set does; 0: never.
-        launched: what the launch says of every configuration; only the default searcher uses it.
     """
     searcher: SetSearcher
     if feasible.sole_workloads is not None and name in (SearcherName.DEFAULT, SearcherName.SHAPES):
-        searcher = ShapesSearcher(feasible, seed)
+        searcher = ShapesSearcher(feasible, seed, log_chances(feasible, hints.known_winners))
     elif name in (SearcherName.DEFAULT, SearcherName.SHAPES):
-        searcher = PortfolioSearcher(feasible, seed, launched=launched)
+        searcher = PortfolioSearcher(feasible, seed, launched=hints.launched)
     elif name is SearcherName.TPE:
         # Optuna is imported where it is used: it takes as long as a pool's other imports together.
         from warpsmith.search.searchers.optuna_study import TpeSearcher
@@ -51,7 +63,7 @@ def make_searcher(
         make = _CLASSES.get(name) or load(Kind.SEARCHER, name.value)
         searcher = make(feasible, seed)
     searcher.least_gain = least_gain
-    searcher.start_with(warm_starts)
+    searcher.start_with(hints.warm_starts)
     for configuration, value in history:
         searcher.tell(configuration, value)
     return searcher

@@ -12,7 +12,7 @@ from warpsmith.domain.templates.space import Configuration
 from warpsmith.domain.templates.template import Template
 from warpsmith.errors import Unavailable
 from warpsmith.processes.cores import usable_cores
-from warpsmith.search import enumerate_space, launched, make_searcher
+from warpsmith.search import Hints, enumerate_space, launched, make_searcher
 from warpsmith.settings import Settings
 from warpsmith.tuning.ports import CompilerPort, Searcher
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
@@ -161,9 +161,12 @@ class PortsSetup:
                 feasible,
                 job.seed,
                 history=history(),
-                warm_starts=(*starts, *template.warm_starts),
+                hints=Hints(
+                    warm_starts=(*starts, *template.warm_starts),
+                    launched=launched(template.kernel.launch, feasible, scopes, warp),
+                    known_winners=job.known_winners,
+                ),
                 least_gain=least if job.budget.stop_early else 0.0,
-                launched=launched(template.kernel.launch, feasible, scopes, warp),
             )
             made.finish_first(unfinished)
             return made

@@ -134,6 +134,41 @@ def test_what_is_learnt_at_one_size_serves_the_next(seed: int) -> None:
     assert all(sum(c[f"{SHAPE_PREFIX}n"] == s for c in asked) >= 3 for s in SIZES), "no size is given up"
 
 
+def chances(best: Callable[[int], int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Logarithm of each row's chance, if the tile of a size is `best` or like it."""
+    found = pairs_of(SIZES)
+    rows = [found.configuration(r) for r in range(len(found))]
+    off = [abs(math.log2(int(c["ROWS"]) / best(int(c[f"{SHAPE_PREFIX}n"])))) for c in rows]
+    return np.maximum(-3.0 * np.array(off), -6.0)
+
+
+def asked_with(told: np.ndarray[tuple[int], np.dtype[np.float64]], trials: int) -> list[dict[str, Any]]:
+    """What a search asks that is told chances."""
+    searcher = ShapesSearcher(pairs_of(SIZES), 0, told)
+    asked: list[dict[str, Any]] = []
+    for _ in range(trials):
+        asked += [dict(c) for c in searcher.ask(1)]
+        searcher.tell(asked[-1], value_of(asked[-1]))
+    return asked
+
+
+def right(size: int) -> int:
+    """The best tile of a size."""
+    return min(256, max(16, size // 8))
+
+
+def test_what_is_likely_to_be_best_is_tried_first() -> None:
+    first = asked_with(chances(right), 10)
+    assert all(c["ROWS"] == right(int(c[f"{SHAPE_PREFIX}n"])) for c in first[:5]), first
+
+
+def test_chances_that_mislead_cost_no_more_than_some_evaluations() -> None:
+    asked = asked_with(chances(lambda size: 16 if size > 300 else 256), 45)
+    for size in SIZES:
+        true = min(time_of(r, c, size) for r, c in itertools.product(TILES, TILES)) / time_of(16, 16, size)
+        assert min(1.0, *(value_of(c) for c in asked if c[f"{SHAPE_PREFIX}n"] == size)) <= 1.02 * true, size
+
+
 def test_the_users_kernel_is_known_and_is_not_asked_for() -> None:
     _, asked = table(0, 40)
     assert not [c for c in asked if c["ROWS"] == c["COLS"] == 16]

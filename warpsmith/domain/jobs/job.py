@@ -14,6 +14,7 @@ from warpsmith.domain.expression_checks import check_names, check_number, check_
 from warpsmith.domain.expressions import Expression, Value
 from warpsmith.domain.jobs.compared_elements import check_mask
 from warpsmith.domain.jobs.effort import check_effort
+from warpsmith.domain.jobs.known_winner import KnownWinner
 from warpsmith.domain.jobs.value_checks import check_values
 from warpsmith.domain.kernels.kernel import Kernel
 from warpsmith.domain.kernels.launch_checks import check_launch
@@ -275,6 +276,8 @@ class Job(Frozen):
     agents: AgentPolicy = AgentPolicy()
     strategy: Strategy = Strategy.TEMPLATE
     searcher: SearcherName = SearcherName.DEFAULT
+    known_winners: tuple[KnownWinner, ...] = Field(default=(), max_length=1000)
+    """What won on kernels like this one; a search over shapes begins where that is likely to win."""
     objective: Objective = Objective()
     budget: Budget = Budget()
     operations: Expression | None = None
@@ -378,6 +381,18 @@ class Job(Frozen):
         for i, name in enumerate(declared):
             if name in declared[:i]:
                 raise ValueError(f"parameters.{i}.name: parameter {name} is declared twice")
+        self._check_known_winners(dimensions, declared)
+
+    def _check_known_winners(self, dimensions: set[str], declared: list[str]) -> None:
+        for i, winner in enumerate(self.known_winners):
+            for field, given, known in (
+                ("configuration", winner.configuration, declared),
+                ("dimensions", winner.dimensions, dimensions),
+            ):
+                if unknown := sorted(set(given) - set(known)):
+                    raise ValueError(
+                        f"known_winners.{i}.{field}: {', '.join(unknown)} is none of {sorted(known)}"
+                    )
 
     def _evaluate_all(self, index: int, workload: Workload) -> None:
         scope = workload.scope() | self.space.defaults

@@ -3,7 +3,8 @@
 What is learnt at one shape informs the others: the covariance of two points is that of their configurations,
 shared by all shapes, times a mixture of 1 and the covariance of their shapes. Each shape has a level of its
 own (how much can be gained there at all says nothing about which configuration gains it) and a spread of its
-own.
+own. Where something is known beforehand, the process is of what differs from it, and what is learnt is
+in part of one shape alone: there an effect that is small elsewhere can decide.
 """
 
 import math
@@ -34,6 +35,10 @@ SHAPE, SHAPE_DEVIATION = 1.25, 0.6
 MIXTURE_DEVIATION = 0.7
 NOISE, NOISE_DEVIATION = -6.4, 0.8
 LEAST, MOST = -3.0, 3.0
+CHANCE = 0.3
+"""Deviations that a time is expected lower by for each unit of the logarithm of its chance to be the best."""
+ALONE = 0.1
+"""Variance of what holds for one shape alone, over the rest, where chances are known."""
 STEPS = 80
 """Steps of a fit: random moves, of which those that raise the posterior are kept."""
 MOVED = 0.35
@@ -45,9 +50,12 @@ class ShapeProcess:
 
     Args:
         shapes: columns of the space that say which shape a row runs on.
+        chances: logarithm of every row's chance to be the best of its shape, up to a constant.
     """
 
-    def __init__(self, feasible: FeasibleSet, shapes: Sequence[int], seed: int = 0) -> None:
+    def __init__(
+        self, feasible: FeasibleSet, shapes: Sequence[int], seed: int = 0, chances: Floats | None = None
+    ) -> None:
         workloads = feasible.sole_workloads
         assert workloads is not None, "every row runs on one shape"
         self.workloads: Rows = workloads
@@ -65,6 +73,8 @@ class ShapeProcess:
         tail = [SHAPE_DEVIATION, MIXTURE_DEVIATION, NOISE_DEVIATION]
         self._prior_deviation: Floats = np.concatenate([spread, tail])
         self._theta = self._prior_mean.copy()
+        self._alone = 0.0 if chances is None else ALONE
+        self._expected: Floats = np.zeros(len(feasible)) if chances is None else -CHANCE * chances
 
     def fit(self, rows: Rows, logs: Floats) -> None:
         """Fit the weights to results: log times of rows, relative to whatever is the same for a shape."""
@@ -91,14 +101,14 @@ class ShapeProcess:
         variance = _variance(float(solved @ solved), rows.size)
         left = np.maximum(1.0 + LEVEL_VARIANCE - (projected**2).sum(axis=0), 1e-9)
         scale = spreads[self.workloads[at]]
-        return (solved @ projected) * scale, np.sqrt(left * variance) * scale
+        return (self._expected[at] + solved @ projected) * scale, np.sqrt(left * variance) * scale
 
     def likeness(self, rows: Rows, at: Rows) -> Floats:
         """[rows, at]: covariance of the configurations alone, whatever their shapes."""
         return matern(self._apart(self._theta, rows, at))
 
     def _targets(self, rows: Rows, logs: Floats) -> tuple[Floats, Floats]:
-        """Log times without outliers, in units of their shape's spread; and the spread of each shape."""
+        """Log times without outliers, less the expected, in units of a shape's spread; and the spreads."""
         of = self.workloads[rows]
         best = np.full(self.count, math.inf)
         np.minimum.at(best, of, logs)
@@ -108,7 +118,7 @@ class ShapeProcess:
         squares = np.bincount(of, (clipped - level[of]) ** 2, self.count)
         pooled = max(float(squares.sum()) / max(1, rows.size - self.count), 1e-6)
         spreads = np.sqrt((POOLED * pooled + squares) / (POOLED + np.maximum(number - 1, 0)))
-        return clipped / spreads[of], spreads
+        return clipped / spreads[of] - self._expected[rows], spreads
 
     def _cost(self, theta: Floats, rows: Rows, targets: Floats) -> float:
         """Negative log posterior of weights, up to a constant."""
@@ -131,6 +141,9 @@ class ShapeProcess:
         share: float = math.exp(theta[-2])
         of_shapes = matern(math.exp(2.0 * theta[-3]) * _squared(self._shapes[rows], self._shapes[others]))
         found: Floats = matern(self._apart(theta, rows, others)) * (share * of_shapes + 1.0) / (1.0 + share)
+        if self._alone:
+            alone = matern(self._apart(self._prior_mean, rows, others)) * self._same(rows, others)
+            found = (found + self._alone * alone) / (1.0 + self._alone)
         return found
 
     def _apart(self, theta: Floats, rows: Rows, others: Rows) -> Floats:

@@ -36,14 +36,17 @@ class ShapesSearcher(ModelSearcher):
     In every second turn it is a row of the shape that was tried least, so that no shape is given up for its
     first results. A configuration that fails on one shape is not proposed for the others. Values are relative
     to the user's kernel, whose own is 1.
+
+    Args:
+        chances: see `ShapeProcess`.
     """
 
-    def __init__(self, feasible: FeasibleSet, seed: int = 0) -> None:
+    def __init__(self, feasible: FeasibleSet, seed: int = 0, chances: Floats | None = None) -> None:
         super().__init__(feasible, seed)
         parameters = feasible.space.parameters
         shapes = [c for c, p in enumerate(parameters) if is_shape(p.name)]
         self._own = [c for c in range(len(parameters)) if c not in shapes]
-        self._process = ShapeProcess(feasible, shapes, seed)
+        self._process = ShapeProcess(feasible, shapes, seed, chances)
         self._logs: dict[int, float] = {}
         self._open: dict[int, float] = {}
         """Rows without a result, with what was expected of them."""
