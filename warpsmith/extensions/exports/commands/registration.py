@@ -59,16 +59,29 @@ def prove(
 
 
 def tables(
-    logs: Annotated[list[Path], typer.Argument(help="Logs of vLLM, SGLang or AITER; `-` is standard input.")],
+    inputs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Logs of vLLM, SGLang or AITER, or the config.json of a model; `-` is standard input."
+        ),
+    ],
+    tp: Annotated[
+        int, typer.Option(min=1, help="Devices of a tensor-parallel group, for a config.json.")
+    ] = 1,
+    ep: Annotated[int, typer.Option(min=1, help="Of these, devices that share the experts out.")] = 1,
+    device: Annotated[
+        str, typer.Option(help="Name of the device, for a config.json; by default this machine's first.")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Name the tuning tables that an engine looked for and did not find, by its log.
+    """Name the tuning tables that an engine misses, by its log, or asks for, by a model's config.json.
 
     Exit code 1 if there is none.
     """
+    from warpsmith.extensions.exports.commands.tables_command import Asked
     from warpsmith.extensions.exports.commands.tables_command import tables as run
 
-    raise typer.Exit(run(logs, as_json))
+    raise typer.Exit(run(inputs, Asked(tp, ep, device), as_json))
 
 
 def add(app: typer.Typer) -> None:

@@ -1,9 +1,10 @@
-"""`tables`: what an engine's log says of tuning tables that it did not find."""
+"""`tables`: tables that an engine did not find, by its log, or looks for, by a model's configuration."""
 
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +12,34 @@ from rich.table import Table
 from rich.text import Text
 
 from warpsmith.cli.output import echo
-from warpsmith.errors import InvalidInput
+from warpsmith.errors import InvalidInput, WarpsmithError
 from warpsmith.extensions.exports.tables.engine_log import EngineLog, MissingTable, read_log
+from warpsmith.extensions.exports.tables.model_config import SIZES, model_config, model_tables, moe_layer
 from warpsmith.report.safe_console import SafeConsole
 
 HEADS = ("engine", "kernel", "layer", "device", "triton", "lines", "runs now")
 
 
-def tables(logs: Sequence[Path], as_json: bool) -> int:
-    """Print the missing tables of logs; `-` is standard input.
+@dataclass(frozen=True)
+class Asked:
+    """How a model is spread over devices."""
+
+    tp: int = 1
+    ep: int = 1
+    device: str = ""
+    """Name of the device; empty: the first CUDA device of this machine, or left open."""
+
+
+def tables(inputs: Sequence[Path], asked: Asked, as_json: bool) -> int:
+    """Print the tables that logs name as missing, and those for which a model's configuration asks.
 
     Returns:
         1 if there is none, else 0.
 
     Raises:
-        InvalidInput: a log cannot be read.
+        InvalidInput: an input cannot be read, or a model has no layer with such a table.
     """
-    found = read_log("\n".join(_text(path) for path in logs))
+    found = _read(inputs, asked)
     if as_json:
         echo(json.dumps(_plain(found), indent=1))
     elif not found.missing:
@@ -37,13 +49,46 @@ def tables(logs: Sequence[Path], as_json: bool) -> int:
     return int(not found.missing)
 
 
+def _read(inputs: Sequence[Path], asked: Asked) -> EngineLog:
+    """All inputs as one log; a model's tables have no lines."""
+    texts = [(str(path), _text(path)) for path in inputs]
+    configs = {name: found for name, text in texts if (found := model_config(text)) is not None}
+    log = read_log("\n".join(text for name, text in texts if name not in configs))
+    if not configs:
+        return log
+    device, triton = asked.device or _first_device(), _triton_version()
+    missing = list(log.missing)
+    for name, config in configs.items():
+        missing += model_tables(moe_layer(config, asked.tp, asked.ep, name), device, triton)
+    return EngineLog(tuple(missing), log.sizes or SIZES)
+
+
+def _first_device() -> str:
+    """Name of this machine's first CUDA device; empty without one."""
+    from warpsmith.domain.device import Backend
+    from warpsmith.sandbox.hosts.device_host import probe_devices
+
+    try:
+        devices = probe_devices([Backend.CUDA]).devices
+    except WarpsmithError:  # a driver that hangs: the name is left open
+        return ""
+    return devices[0].name if devices else ""
+
+
+def _triton_version() -> str:
+    try:
+        return version("triton").partition("+")[0]
+    except PackageNotFoundError:
+        return ""
+
+
 def _text(path: Path) -> str:
     if str(path) == "-":
         return sys.stdin.read()
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as exc:
-        raise InvalidInput("logs", f"{path}: {exc.strerror}") from exc
+        raise InvalidInput("inputs", f"{path}: {exc.strerror}") from exc
 
 
 def _plain(found: EngineLog) -> dict[str, Any]:
@@ -72,10 +117,12 @@ def _show(found: EngineLog) -> None:
             f"{place.layer}{sizes}",
             place.device,
             place.triton,
-            str(table.lines),
+            str(table.lines or ""),
         )
         shown.add_row(*map(Text, (*cells, table.runs)))
     SafeConsole().print(shown)
-    many = "1 table is" if len(found.missing) == 1 else f"{len(found.missing)} tables are"
+    count = len(found.missing)
+    said = "missing" if all(t.lines for t in found.missing) else "asked for"
+    many = f"1 table is {said}" if count == 1 else f"{count} tables are {said}"
     asked = f"; the engine asks for sizes {', '.join(map(str, found.sizes))}" if found.sizes else ""
-    echo(f"\n{many} missing{asked}")
+    echo(f"\n{many}{asked}")

@@ -80,22 +80,58 @@ def dtype_word(options: TableOptions) -> str:
     return found
 
 
-def _moe_name(options: TableOptions, device: str, shape: str) -> str:
-    experts = options.number("E", "the number of experts on one device")
-    size = options.number("N", "the experts' intermediate size on one device, after silu_and_mul")
-    dtype = dtype_word(options)
-    words = [f"E={experts}", f"N={size}", f"device_name={device}"]
-    words += [f"dtype={dtype}"] if dtype else []
-    words += [f"block_shape={shape}"] if shape else []
-    return ",".join(words)
+@dataclass(frozen=True)
+class MoeShape:
+    """What the name of a fused MoE layer's table says of the layer on one device."""
+
+    experts: int
+    size: int
+    """The experts' intermediate size, after silu_and_mul."""
+    dtype: str = ""
+    """The engine's word for quantised weights; empty for 16 bits."""
+    block_shape: BlockShape | None = None
+    per_channel: bool = False
+    is_down: bool = False
+    """True for a table of the second product alone."""
+
+    def words(self, device: str, separator: str) -> str:
+        """The parts that engines share, from `E=` to `block_shape=`; the separator is that of its numbers."""
+        words = [f"E={self.experts}", f"N={self.size}", f"device_name={device}"]
+        words += [f"dtype={self.dtype}"] if self.dtype else []
+        shape = self.block_shape
+        return ",".join([*words, *([f"block_shape=[{shape[0]}{separator}{shape[1]}]"] if shape else [])])
+
+
+def vllm_device(device: str) -> str:
+    """The name of a device as vLLM writes it: all kinds of H200 share their tables."""
+    name = re.sub(r"[\s/]+", "_", device)
+    return "NVIDIA_H200" if "H200" in name.split("_") else name
+
+
+def vllm_file(shape: MoeShape, device: str) -> str:
+    """Name of vLLM's table of a layer on a device, which is named as `vllm_device` does."""
+    return f"{shape.words(device, ',')}.json"
+
+
+def sglang_file(shape: MoeShape, device: str) -> str:
+    """Name of SGLang's table of a layer on a device, in the folder of a version of Triton."""
+    name = shape.words(device, ", ") + (",per_channel_quant=True" if shape.per_channel else "")
+    return f"{name}{'_down' if shape.is_down else ''}.json"
+
+
+def _moe_shape(options: TableOptions) -> MoeShape:
+    return MoeShape(
+        experts=options.number("E", "the number of experts on one device"),
+        size=options.number("N", "the experts' intermediate size on one device, after silu_and_mul"),
+        dtype=dtype_word(options),
+        block_shape=block_shape(options),
+        per_channel=options.takes("per_channel_quant") and options.flag("per_channel_quant"),
+        is_down=options.takes("down") and options.flag("down"),
+    )
 
 
 def _vllm_place(result: JobResult, options: TableOptions) -> str:
-    device = re.sub(r"[\s/]+", "_", result.device)
-    if "H200" in device.split("_"):
-        device = "NVIDIA_H200"
-    shape = block_shape(options)
-    return f"{_moe_name(options, device, f'[{shape[0]},{shape[1]}]' if shape else '')}.json"
+    return vllm_file(_moe_shape(options), vllm_device(result.device))
 
 
 def _sglang_place(result: JobResult, options: TableOptions) -> str:
@@ -103,11 +139,8 @@ def _sglang_place(result: JobResult, options: TableOptions) -> str:
     number = re.fullmatch(r"(\d+\.\d+\.\d+)(\+.*)?", version)
     if number is None:
         raise options.problem("triton", f"{version!r} is no version of Triton")
-    shape = block_shape(options)
-    name = _moe_name(options, blanks_gone(result), f"[{shape[0]}, {shape[1]}]" if shape else "")
-    name += ",per_channel_quant=True" if options.flag("per_channel_quant") else ""
-    name += "_down" if options.flag("down") else ""
-    return f"configs/triton_{number[1].replace('.', '_')}/{name}.json"
+    folder = f"configs/triton_{number[1].replace('.', '_')}"
+    return f"{folder}/{sglang_file(_moe_shape(options), blanks_gone(result))}"
 
 
 def _hf_place(result: JobResult, options: TableOptions) -> str:
