@@ -36,6 +36,10 @@ _TYPES = {
     Dtype.UINT16: "u16",
     Dtype.UINT32: "u32",
     Dtype.UINT64: "u64",
+    Dtype.FLOAT8_E4M3FN: "fp8e4nv",
+    Dtype.FLOAT8_E4M3FNUZ: "fp8e4b8",
+    Dtype.FLOAT8_E5M2: "fp8e5",
+    Dtype.FLOAT8_E5M2FNUZ: "fp8e5b16",
 }
 """Names that Triton's signatures have for element types."""
 
@@ -90,7 +94,7 @@ def is_expression(value: Constexpr) -> bool:
 
 def type_name(dtype: Dtype) -> str | None:
     """Name of an element type in Triton's signatures; None if Triton has none of it."""
-    return _TYPES.get(dtype, f"fp8{dtype.value[7:].replace('fn', '')}" if "float8" in dtype.value else None)
+    return _TYPES.get(dtype)
 
 
 def constant_of(value: Constexpr, scope: Mapping[str, Value]) -> Constant:

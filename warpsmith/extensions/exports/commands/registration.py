@@ -61,17 +61,17 @@ def prove(
 def tables(
     inputs: Annotated[
         list[Path],
-        typer.Argument(
-            help="Logs of vLLM, SGLang or AITER, or the config.json of a model; `-` is standard input."
-        ),
+        typer.Argument(help="Logs of vLLM, SGLang or AITER (`-`: stdin), or a model's config.json."),
     ],
-    tp: Annotated[
-        int, typer.Option(min=1, help="Devices of a tensor-parallel group, for a config.json.")
-    ] = 1,
+    tp: Annotated[int, typer.Option(min=1, help="Of a config.json: devices of a tensor-parallel group.")] = 1,
     ep: Annotated[int, typer.Option(min=1, help="Of these, devices that share the experts out.")] = 1,
-    device: Annotated[
-        str, typer.Option(help="Name of the device, for a config.json; by default this machine's first.")
-    ] = "",
+    device: Annotated[str, typer.Option(help="Device of a config.json; by default this machine's.")] = "",
+    engine: Annotated[Literal["any", "vllm", "sglang"], typer.Option(help="Whose tables.")] = "any",
+    write: Annotated[Path | None, typer.Option(help="Folder for jobs that tune the tables.")] = None,
+    kernel: Annotated[Path | None, typer.Option(help="The engine's file; else an installed one's.")] = None,
+    hidden: Annotated[int, typer.Option(min=0, help="With a log: the model's hidden size.")] = 0,
+    top_k: Annotated[int, typer.Option(min=0, help="With a log: experts of a token.")] = 0,
+    skew: Annotated[float, typer.Option(min=0, max=4, help="Uneven routing; 0: all experts alike.")] = 0.0,
     as_json: AsJson = False,
 ) -> None:
     """Name the tuning tables that an engine misses, by its log, or asks for, by a model's config.json.
@@ -81,7 +81,8 @@ def tables(
     from warpsmith.extensions.exports.commands.tables_command import Asked
     from warpsmith.extensions.exports.commands.tables_command import tables as run
 
-    raise typer.Exit(run(inputs, Asked(tp, ep, device), as_json))
+    asked = Asked(tp, ep, device, write, kernel, engine, hidden, top_k, skew)
+    raise typer.Exit(run(inputs, asked, as_json))
 
 
 def add(app: typer.Typer) -> None:

@@ -2,9 +2,9 @@
 
 import json
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +13,46 @@ from rich.text import Text
 
 from warpsmith.cli.output import echo
 from warpsmith.errors import InvalidInput, WarpsmithError
-from warpsmith.extensions.exports.tables.engine_log import EngineLog, MissingTable, read_log
-from warpsmith.extensions.exports.tables.model_config import SIZES, model_config, model_tables, moe_layer
+from warpsmith.extensions.exports.tables.engine_log import EngineLog, LogPlace, MissingTable, read_log
+from warpsmith.extensions.exports.tables.model_config import (
+    SIZES,
+    logged_layer,
+    model_config,
+    model_tables,
+    moe_layer,
+)
+from warpsmith.extensions.exports.tables.moe_job import MoeWork, moe_jobs
 from warpsmith.report.safe_console import SafeConsole
 
 HEADS = ("engine", "kernel", "layer", "device", "triton", "lines", "runs now")
+KERNELS = {
+    "vllm": ("model_executor/layers/fused_moe/fused_moe.py",),
+    "sglang": (
+        "kernels/ops/moe/fused_moe_triton_kernels.py",
+        "srt/layers/moe/moe_runner/triton_utils/fused_moe_triton_kernels.py",
+        "srt/layers/moe/fused_moe_triton/fused_moe_triton_kernels.py",
+    ),
+}
+"""Places of the kernel in the package of an engine, of later versions first."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """How a model is spread over devices."""
+    """What the inputs do not say, and where jobs are written."""
 
     tp: int = 1
     ep: int = 1
     device: str = ""
-    """Name of the device; empty: the first CUDA device of this machine, or left open."""
+    """Name of the device; empty: that of the log, or the first CUDA device of this machine."""
+    write: Path | None = None
+    """Folder of jobs; None: none are written."""
+    kernel: Path | None = None
+    """File with the engine's kernel; None: that of an engine that is installed here."""
+    engine: str = "any"
+    """The only engine that is asked for, as `vllm`; `any`: all."""
+    hidden: int = 0
+    top_k: int = 0
+    skew: float = 0.0
 
 
 def tables(inputs: Sequence[Path], asked: Asked, as_json: bool) -> int:
@@ -37,30 +62,65 @@ def tables(inputs: Sequence[Path], asked: Asked, as_json: bool) -> int:
         1 if there is none, else 0.
 
     Raises:
-        InvalidInput: an input cannot be read, or a model has no layer with such a table.
+        InvalidInput: an input cannot be read, a model has no layer with such a table, or no job can be made.
     """
-    found = _read(inputs, asked)
+    found, asked = _read(inputs, asked)
     if as_json:
         echo(json.dumps(_plain(found), indent=1))
     elif not found.missing:
         echo("no line names a missing table; engines write `Config file not found at ...json`", err=True)
     else:
         _show(found)
+    if asked.write is not None and found.missing:
+        written = [file for row in found.missing for file in _written(row.place, asked, asked.write)]
+        if not written:
+            words = "no engine with these tables is installed here; give the file of its kernel, and --engine"
+            raise InvalidInput("--kernel", words)
+        echo(f"{len(written)} jobs in {asked.write}", err=True)
     return int(not found.missing)
 
 
-def _read(inputs: Sequence[Path], asked: Asked) -> EngineLog:
-    """All inputs as one log; a model's tables have no lines."""
-    texts = [(str(path), _text(path)) for path in inputs]
-    configs = {name: found for name, text in texts if (found := model_config(text)) is not None}
+def _read(inputs: Sequence[Path], asked: Asked) -> tuple[EngineLog, Asked]:
+    """All inputs as one log, and what a model's configuration says besides."""
+    texts = [(str(path), _text(path, "inputs")) for path in inputs]
+    configs = {name: config for name, text in texts if (config := model_config(text)) is not None}
     log = read_log("\n".join(text for name, text in texts if name not in configs))
-    if not configs:
-        return log
-    device, triton = asked.device or _first_device(), _triton_version()
     missing = list(log.missing)
     for name, config in configs.items():
-        missing += model_tables(moe_layer(config, asked.tp, asked.ep, name), device, triton)
-    return EngineLog(tuple(missing), log.sizes or SIZES)
+        layer = moe_layer(config, asked.tp, asked.ep, name)
+        missing += model_tables(layer.shape, asked.device or _first_device())
+        asked = replace(asked, hidden=asked.hidden or layer.hidden, top_k=asked.top_k or layer.chosen)
+    wanted = tuple(row for row in missing if asked.engine in ("any", row.place.engine.lower()))
+    return EngineLog(wanted, log.sizes or SIZES * bool(configs)), asked
+
+
+def _written(place: LogPlace, asked: Asked, folder: Path) -> Iterator[Path]:
+    """Job files of a table; none if no kernel of the engine is at hand, or a job is not made for it."""
+    engine = place.engine.lower()
+    if asked.kernel and asked.engine == "any":
+        raise InvalidInput("--engine", "give the engine whose kernel the file has, vllm or sglang")
+    path = asked.kernel or _installed(engine)
+    if path is None or place.kernel != "fused MoE":
+        return
+    if not (asked.hidden and asked.top_k):
+        raise InvalidInput(
+            "--hidden", "no log says it; give --hidden and --top-k, or the model's config.json"
+        )
+    layer = logged_layer(place, asked.hidden, asked.top_k)
+    work = MoeWork(f"{engine}-config", layer, asked.device or place.device, asked.skew)
+    folder.mkdir(parents=True, exist_ok=True)
+    for job in moe_jobs(work, _text(path, "--kernel"), str(path)):
+        file = folder / f"{job['name']}.json"
+        file.write_text(json.dumps(job, indent=1) + "\n")
+        yield file
+
+
+def _installed(engine: str) -> Path | None:
+    """The file of an installed engine's kernel; the engine is not imported."""
+    package = find_spec(engine) if engine in KERNELS else None
+    folders = package.submodule_search_locations if package else None
+    files = (Path(folder) / file for folder in folders or () for file in KERNELS[engine])
+    return next((file for file in files if file.is_file()), None)
 
 
 def _first_device() -> str:
@@ -75,31 +135,20 @@ def _first_device() -> str:
     return devices[0].name if devices else ""
 
 
-def _triton_version() -> str:
-    try:
-        return version("triton").partition("+")[0]
-    except PackageNotFoundError:
-        return ""
-
-
-def _text(path: Path) -> str:
+def _text(path: Path, field: str) -> str:
     if str(path) == "-":
         return sys.stdin.read()
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as exc:
-        raise InvalidInput("inputs", f"{path}: {exc.strerror}") from exc
+        raise InvalidInput(field, f"{path}: {exc.strerror}") from exc
 
 
 def _plain(found: EngineLog) -> dict[str, Any]:
     def row(table: MissingTable) -> dict[str, Any]:
         place = asdict(table.place) | {"facts": dict(table.place.facts)}
-        return place | {
-            "file": table.file,
-            "lines": table.lines,
-            "runs": table.runs,
-            "sizes": sorted(table.sizes),
-        }
+        own = {"file": table.file, "lines": table.lines, "runs": table.runs}
+        return place | own | {"sizes": sorted(table.sizes)}
 
     return {"missing": [row(table) for table in found.missing], "sizes": list(found.sizes)}
 
@@ -111,15 +160,8 @@ def _show(found: EngineLog) -> None:
     for table in found.missing:
         place = table.place
         sizes = f" (M={','.join(map(str, sorted(table.sizes)))})" if table.sizes else ""
-        cells = (
-            place.engine,
-            place.kernel,
-            f"{place.layer}{sizes}",
-            place.device,
-            place.triton,
-            str(table.lines or ""),
-        )
-        shown.add_row(*map(Text, (*cells, table.runs)))
+        cells = (place.engine, place.kernel, f"{place.layer}{sizes}", place.device, place.triton)
+        shown.add_row(*map(Text, (*cells, str(table.lines or ""), table.runs)))
     SafeConsole().print(shown)
     count = len(found.missing)
     said = "missing" if all(t.lines for t in found.missing) else "asked for"

@@ -94,12 +94,17 @@ class MoeShape:
     is_down: bool = False
     """True for a table of the second product alone."""
 
-    def words(self, device: str, separator: str) -> str:
-        """The parts that engines share, from `E=` to `block_shape=`; the separator is that of its numbers."""
-        words = [f"E={self.experts}", f"N={self.size}", f"device_name={device}"]
+    def file(self, engine: str, device: str) -> str:
+        """Name of a table of vLLM or SGLang; the device is named as the engine names it."""
+        is_vllm, words = engine == "vLLM", [f"E={self.experts}", f"N={self.size}", f"device_name={device}"]
         words += [f"dtype={self.dtype}"] if self.dtype else []
-        shape = self.block_shape
-        return ",".join([*words, *([f"block_shape=[{shape[0]}{separator}{shape[1]}]"] if shape else [])])
+        if self.block_shape:
+            words.append(
+                ("block_shape=[{},{}]" if is_vllm else "block_shape=[{}, {}]").format(*self.block_shape)
+            )
+        if not is_vllm:
+            words += ["per_channel_quant=True"] * self.per_channel
+        return f"{','.join(words)}{'_down' * (self.is_down and not is_vllm)}.json"
 
 
 def vllm_device(device: str) -> str:
@@ -108,30 +113,19 @@ def vllm_device(device: str) -> str:
     return "NVIDIA_H200" if "H200" in name.split("_") else name
 
 
-def vllm_file(shape: MoeShape, device: str) -> str:
-    """Name of vLLM's table of a layer on a device, which is named as `vllm_device` does."""
-    return f"{shape.words(device, ',')}.json"
-
-
-def sglang_file(shape: MoeShape, device: str) -> str:
-    """Name of SGLang's table of a layer on a device, in the folder of a version of Triton."""
-    name = shape.words(device, ", ") + (",per_channel_quant=True" if shape.per_channel else "")
-    return f"{name}{'_down' if shape.is_down else ''}.json"
-
-
 def _moe_shape(options: TableOptions) -> MoeShape:
     return MoeShape(
         experts=options.number("E", "the number of experts on one device"),
         size=options.number("N", "the experts' intermediate size on one device, after silu_and_mul"),
         dtype=dtype_word(options),
         block_shape=block_shape(options),
-        per_channel=options.takes("per_channel_quant") and options.flag("per_channel_quant"),
-        is_down=options.takes("down") and options.flag("down"),
+        per_channel=options.flag("per_channel_quant"),
+        is_down=options.flag("down"),
     )
 
 
 def _vllm_place(result: JobResult, options: TableOptions) -> str:
-    return vllm_file(_moe_shape(options), vllm_device(result.device))
+    return _moe_shape(options).file("vLLM", vllm_device(result.device))
 
 
 def _sglang_place(result: JobResult, options: TableOptions) -> str:
@@ -140,7 +134,7 @@ def _sglang_place(result: JobResult, options: TableOptions) -> str:
     if number is None:
         raise options.problem("triton", f"{version!r} is no version of Triton")
     folder = f"configs/triton_{number[1].replace('.', '_')}"
-    return f"{folder}/{sglang_file(_moe_shape(options), blanks_gone(result))}"
+    return f"{folder}/{_moe_shape(options).file('SGLang', blanks_gone(result))}"
 
 
 def _hf_place(result: JobResult, options: TableOptions) -> str:

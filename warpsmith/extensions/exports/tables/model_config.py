@@ -9,7 +9,7 @@ from typing import Any
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.exports.tables.engine_defaults import BlockShape
 from warpsmith.extensions.exports.tables.engine_log import LogPlace, MissingTable
-from warpsmith.extensions.exports.tables.engines import MoeShape, sglang_file, vllm_device, vllm_file
+from warpsmith.extensions.exports.tables.engines import MoeShape, vllm_device
 
 SIZES = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 1536, 2048, 3072, 4096)
 """Batch sizes of the tables that engines come with."""
@@ -39,36 +39,33 @@ class MoeLayer:
 
 def model_config(text: str) -> Mapping[str, Any] | None:
     """A model's configuration; None if the text is none, such as a log."""
-    if not text.lstrip().startswith("{"):
-        return None
     try:
-        found = json.loads(text)
+        found = json.loads(text) if text.lstrip().startswith("{") else None
     except (ValueError, RecursionError):
         return None
-    is_model = isinstance(found, dict) and ("model_type" in found or "architectures" in found)
-    return found if is_model else None
+    return found if isinstance(found, dict) and found.keys() & {"model_type", "architectures"} else None
 
 
-def model_tables(layer: MoeLayer, device: str, triton: str) -> list[MissingTable]:
-    """The tables for which vLLM and SGLang look.
-
-    Args:
-        device: name of the device; empty: it is open, and `*` in the files' names.
-        triton: version of Triton, of which SGLang's folders have one each; empty: it is open.
-    """
-    names = {"vLLM": vllm_device(device), "SGLang": device.replace(" ", "_")}
-    shape, made = layer.shape, []
-    for engine, name in names.items():
-        file = (vllm_file if engine == "vLLM" else sglang_file)(shape, name or "*")
-        facts = {"E": str(shape.experts), "N": str(shape.size), "device_name": name, "dtype": shape.dtype}
-        if shape.block_shape:
-            facts["block_shape"] = "[{}, {}]".format(*shape.block_shape)
-        if shape.per_channel and engine == "SGLang":
-            facts["per_channel_quant"] = "True"
-        kept = tuple((key, value) for key, value in facts.items() if value)
-        place = LogPlace(engine, "fused MoE", kept, triton if engine == "SGLang" else "")
-        made.append(MissingTable(place, file, sizes=set(SIZES), runs="its table, or the engine's default"))
+def model_tables(shape: MoeShape, device: str) -> list[MissingTable]:
+    """The tables for which vLLM and SGLang look; a device without a name is `*` in the files' names."""
+    facts = {"E": str(shape.experts), "N": str(shape.size), "device_name": device, "dtype": shape.dtype}
+    facts["block_shape"] = "[{}, {}]".format(*shape.block_shape) if shape.block_shape else ""
+    facts["per_channel_quant"] = "True" if shape.per_channel else ""
+    made = []
+    for engine, name in (("vLLM", vllm_device(device)), ("SGLang", device.replace(" ", "_"))):
+        kept = ((key, value) for key, value in (facts | {"device_name": name}).items() if value)
+        place = LogPlace(engine, "fused MoE", tuple(kept))
+        file = shape.file(engine, name or "*")
+        made.append(MissingTable(place, file, runs="its own table, or the default"))
     return made
+
+
+def logged_layer(place: LogPlace, hidden: int, chosen: int) -> MoeLayer:
+    """The layer of a fused MoE table that a log names, with what no log says."""
+    facts = dict(place.facts)
+    shape, channels = _two(facts.get("block_shape")), "per_channel_quant" in facts
+    made = MoeShape(int(facts["E"]), int(facts["N"]), facts.get("dtype", ""), shape, channels)
+    return MoeLayer(made, hidden, chosen)
 
 
 def moe_layer(config: Mapping[str, Any], tp: int, ep: int, where: str) -> MoeLayer:
@@ -83,15 +80,13 @@ def moe_layer(config: Mapping[str, Any], tp: int, ep: int, where: str) -> MoeLay
         InvalidInput: the model has no experts, is quantised in a form that this kernel does not run, or does
             not divide over the devices.
     """
-    parts = [config, *_inside(config)]
-    parts += [deeper for part in parts[1:] for deeper in _inside(part)]
+    outer = [_part(config, name) for name in _INSIDE]
+    parts = [config, *outer, *(_part(part, name) for part in outer for name in _INSIDE)]
     experts, size = _first(parts, _EXPERTS), _first(parts, _SIZES)
     if experts < 2:
         raise InvalidInput(where, "the model has no experts, so no engine asks for such a table for it")
     if tp % ep or experts % ep:
-        raise InvalidInput(
-            "--ep", f"{ep} must divide --tp {tp} and the {experts} experts; give a divisor of both"
-        )
+        raise InvalidInput("--ep", f"{ep} does not divide both --tp {tp} and the {experts} experts; mend it")
     found = {
         "intermediate size": size,
         "hidden size": _first(parts, _HIDDEN),
@@ -102,21 +97,14 @@ def moe_layer(config: Mapping[str, Any], tp: int, ep: int, where: str) -> MoeLay
     slices = tp // ep
     if size % slices:
         raise InvalidInput(
-            "--tp", f"{slices} slices do not divide the intermediate size {size}; give a --tp that does"
+            "--tp", f"{slices} slices do not divide the intermediate size {size}; give another"
         )
     dtype, shape, per_channel = _weights(parts, where)
     if shape and size // slices % shape[0]:
-        raise InvalidInput(
-            "--tp",
-            f"a slice of {size // slices} is no multiple of the {shape[0]} rows that share a scale; give a "
-            "smaller --tp, or a larger --ep",
-        )
+        words = f"a slice of {size // slices} is no multiple of the {shape[0]} rows that share a scale"
+        raise InvalidInput("--tp", f"{words}; give a smaller --tp, or a larger --ep")
     made = MoeShape(experts // ep, size // slices, dtype, shape, per_channel)
     return MoeLayer(made, found["hidden size"], found["number of experts of a token"])
-
-
-def _inside(part: Mapping[str, Any]) -> _Parts:
-    return [part[name] for name in _INSIDE if isinstance(part.get(name), Mapping)]
 
 
 def _part(of: _Part, name: str) -> _Part:
@@ -141,8 +129,7 @@ def _weights(parts: _Parts, where: str) -> tuple[str, BlockShape | None, bool]:
     Raises:
         InvalidInput: another kernel runs these weights.
     """
-    fields = ("quantization_config", "compression_config")
-    made: _Part = next((p[f] for p in parts for f in fields if isinstance(p.get(f), Mapping)), {})
+    made: _Part = next((found for part in parts if (found := _part(part, "quantization_config"))), {})
     method = str(made.get("quant_method", ""))
     if not method:
         return "", None, False
