@@ -72,7 +72,11 @@ def main() -> int:
         ]
         for part in parts:
             rows += part.measured()
-            print(f"{time.monotonic() - began_s:6.1f} s {part.job.name}", file=sys.stderr, flush=True)
+            print(
+                f"{time.monotonic() - began_s:6.1f} s {part.job.name}, {part.block} rows",
+                file=sys.stderr,
+                flush=True,
+            )
     finally:
         pool.close()
     made = head(device, "python -m benchmarks.triton.record_moe " + " ".join(sys.argv[1:]))
@@ -89,13 +93,13 @@ class _Part:
     def __init__(
         self, pool: CompilePool, device: DeviceInfo, source: str, layer: Layer, tokens: int, block: int
     ) -> None:
-        self.job = moe_job(source, layer, tokens, block, VALUES)
-        self._device, self._tokens, self._block = device, tokens, block
+        self.job = moe_job(source, layer, tokens)
+        self.block = block
+        self._device, self._tokens = device, tokens
         self._default = default_configuration(layer, tokens)
-        found = [dict(zip(VALUES, c, strict=True)) for c in itertools.product(*VALUES.values())]
-        own = {n: v for n, v in self._default.items() if n in VALUES}
-        if self._default["BLOCK_SIZE_M"] == block and own not in found:
-            found.append(own)
+        found = [dict(zip(NUMBERS, (block, *c), strict=True)) for c in itertools.product(*VALUES.values())]
+        if self._default["BLOCK_SIZE_M"] == block and self._default not in found:
+            found.append(self._default)
         self._kernels = [_configured(self.job, c) for c in found]
         self._compiled: list[Future[Compiled | Rejected]] = [
             submit(pool, kernel, self.job.workloads, device) for kernel in self._kernels
@@ -109,7 +113,7 @@ class _Part:
         child: DevicePort | None = None
         right = None
         for kernel, binary in zip(self._kernels, compiled, strict=True):
-            row = {"M": self._tokens, **_numbers(kernel, self._block)}
+            row: dict[str, Any] = {"M": self._tokens, **kernel.configuration}
             rows.append(row)
             if isinstance(binary, Rejected):
                 row["rejected"] = binary.reason[:200]
@@ -172,10 +176,6 @@ class _Part:
 
 def _configured(job: Job, configuration: dict[str, int]) -> ConfiguredKernel:
     return Template(kernel=job.kernel, space=job.space).configured(configuration)
-
-
-def _numbers(kernel: ConfiguredKernel, block: int) -> dict[str, Any]:
-    return {n: kernel.configuration.get(n, block) for n in NUMBERS}
 
 
 def _is(row: dict[str, Any], configuration: dict[str, int]) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from tests.extensions.exports.test_engine_table import tuned
 from warpsmith.backends.base import CompileRequest
 from warpsmith.cli.app import app
 from warpsmith.domain.device import Backend
@@ -15,6 +16,7 @@ from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.kernels.specialisation import specialisation_of
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.exports.commands import tables_command
+from warpsmith.extensions.exports.tables.engine_table import engine_table
 from warpsmith.extensions.exports.tables.engines import ENGINES, MoeShape
 from warpsmith.extensions.exports.tables.model_config import SIZES, MoeLayer
 from warpsmith.extensions.exports.tables.moe_job import MoeWork, moe_jobs
@@ -174,3 +176,23 @@ def test_the_kernel_of_an_installed_engine_is_found(tmp_path: Path, monkeypatch:
     assert code == 0 and "jobs in" in shown, shown
     texts = [json.loads(file.read_text())["kernel"]["source"] for file in (tmp_path / "jobs").glob("vllm-*")]
     assert texts and all("import triton.language as tl" in text and "vllm." not in text for text in texts)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_result_exports_without_options(form: str) -> None:
+    (job, *_) = jobs(BLOCKS, form)
+    fast = job.space.defaults | {"BLOCK_SIZE_N": 64, "GROUP_SIZE_M": 16}
+    sizes = [workload.dimensions["M"] for workload in job.workloads]
+    base = tuned({sizes[0]: fast}, dimensions=[{"M": size, "K": 1} for size in sizes])
+    keys = [workload.key for workload in job.workloads]
+    fields: dict[str, Any] = {
+        name: tuple(row.model_copy(update={"workload": key}) for row, key in zip(rows, keys, strict=True))
+        for name, rows in (("dispatch", base.dispatch), ("comparisons", base.comparisons))
+    }
+    own = base.candidates[0].model_copy(update={"source": job.kernel.source, "space": job.space})
+    fields |= {"job": job, "candidates": (own,), "compiler": "triton 3.6.0"}
+    shown = base.model_copy(update=fields)
+    table = engine_table(shown, form, {})
+    assert list(table.rows) == sizes and table.rows[sizes[0]].configuration == fast
+    assert table.rows[sizes[-1]].configuration == job.space.defaults
+    assert "E=8,N=512,device_name=" in table.path and ",dtype=fp8_w8a8,block_shape=[128," in table.path
