@@ -95,6 +95,11 @@ def test_operands_are_swapped_where_the_engine_does() -> None:
         assert (swapped in (job.kernel.source or "")) == found
     assert swapped not in (jobs(SHAPES["bf16"], text=text)[0].kernel.source or "")
     assert len(jobs(SHAPES["bf16"], device="")) > 1
+    (job,) = jobs(BLOCKS, "sglang-config", text)
+    row = job.space.defaults | {"BLOCK_SIZE_M": 16}
+    (rule,) = job.constraints
+    allowed = [n for n in (32, 64, 256) if rule.expression.evaluate(row | {"BLOCK_SIZE_N": n})]
+    assert allowed == [32, 256]
 
 
 def test_a_table_of_blocks_keeps_the_depth_that_shares_a_scale() -> None:

@@ -76,7 +76,7 @@ def tables(inputs: Sequence[Path], asked: Asked, as_json: bool) -> int:
         if not written:
             words = "no engine with these tables is installed here; give the file of its kernel, and --engine"
             raise InvalidInput("--kernel", words)
-        echo(f"{len(written)} jobs in {asked.write}", err=True)
+        echo(f"{len(written)} job{'s' * (len(written) > 1)} in {asked.write}", err=True)
     return int(not found.missing)
 
 
