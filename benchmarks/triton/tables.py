@@ -25,7 +25,6 @@ from typing import Any
 
 from benchmarks.provenance import plain_command, record_folder
 from benchmarks.triton.moe import NUMBERS, Layer, default_configuration
-from benchmarks.triton.winners import winners
 from warpsmith.commit import commit_name
 from warpsmith.domain.jobs.job import SearcherName
 from warpsmith.domain.templates.space import (
@@ -35,12 +34,14 @@ from warpsmith.domain.templates.space import (
     Parameter,
     Space,
 )
+from warpsmith.extensions.exports.tables.engines import MoeShape
+from warpsmith.extensions.exports.tables.known_tables import known_winners
 from warpsmith.search.factory import Hints, make_searcher
 from warpsmith.search.spaces.feasible_set import enumerate_space
 
 SHAPE = f"{SHAPE_PREFIX}M"
-DEVICES = "NVIDIA_H[12]00"
-"""Those of the generation that the recordings were made on."""
+DEVICE = "NVIDIA H100"
+"""What the recordings were made on."""
 FINALISTS = 3
 WITHIN = 1.02
 
@@ -115,7 +116,8 @@ def together(of: Recording, evaluations: int, seed: int, folder: Path | None = N
     known: list[tuple[Configuration, float | None]] = [
         ({**default_configuration(of.layer, m), SHAPE: m}, 1.0) for m in of.tokens
     ]
-    told = () if folder is None else winners(folder, DEVICES, of.layer.experts, of.layer.rows // 2)
+    shape = MoeShape(of.layer.experts, of.layer.rows // 2)
+    told = () if folder is None else known_winners(folder, shape, DEVICE)
     searcher = make_searcher(
         SearcherName.SHAPES, feasible, seed, history=known, hints=Hints(known_winners=told)
     )

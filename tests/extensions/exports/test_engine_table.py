@@ -393,6 +393,39 @@ def test_a_command_line_and_a_program_write_the_same(tmp_path: Path) -> None:
         assert (tmp_path / "out" / file).read_text() == (tmp_path / "other" / file).read_text()
     for bad, message in ((["E"], "'E' is no KEY=VALUE"), (["E=8", "E=9"], "E is given twice")):
         with pytest.raises(InvalidInput, match=message):
-            export(str(tmp_path), "vllm-config", tmp_path / "x", "", "", "fallback", bad)
+            export([str(tmp_path)], "vllm-config", tmp_path / "x", "", "", "fallback", bad)
     with pytest.raises(InvalidInput, match="c is no table; only vllm-config"):
-        export(str(tmp_path), "c", tmp_path / "x", "", "", "fallback", ["E=8"])
+        export([str(tmp_path)], "c", tmp_path / "x", "", "", "fallback", ["E=8"])
+
+
+def sized(*sizes: int, winners: Mapping[int, Configuration] = FAST, **changes: Any) -> JobResult:
+    """A job over some batch sizes."""
+    return tuned(winners, dimensions=[{"M": m, "N": 4096, "K": 1024} for m in sizes], **changes)
+
+
+def test_jobs_with_sizes_of_one_table_make_one_file(tmp_path: Path) -> None:
+    first, second, third = sized(16, 64), sized(1024), sized(256, winners={}, id="j" * 26)
+    whole = engine_table(tuned(), "vllm-config", MOE)
+    table = engine_table(first, "vllm-config", MOE, [second, third])
+    assert table.text() == whole.text() and table.path == whole.path
+    assert [(key, row.origin) for key, row in table.rows.items()] == [
+        *((16, "verified"), (64, "verified"), (256, "job's default"), (1024, "verified"))
+    ]
+    with pytest.raises(InvalidInput, match="M 64 is in two jobs"):
+        engine_table(first, "vllm-config", MOE, [sized(64)])
+    with pytest.raises(InvalidInput, match=r"is for E=8.*NVIDIA_L4.*export them apart"):
+        engine_table(first, "vllm-config", MOE, [sized(1024, device="NVIDIA L4")])
+    with pytest.raises(InvalidInput, match=r"was compiled by triton 3\.5\.0"):
+        engine_table(first, "vllm-config", MOE, [sized(1024, compiler="triton 3.5.0")])
+    folders = [tmp_path / name for name in "abc"]
+    for folder, shown in zip(folders, (first, second, third), strict=True):
+        folder.mkdir()
+        (folder / "result.json").write_text(shown.model_dump_json())
+    options = [f"{key}={value}" for key, value in MOE.items()]
+    jobs = [str(folder) for folder in folders]
+    export(jobs, "vllm-config", tmp_path / "out", "", "", "fallback", options)
+    assert (tmp_path / "out" / table.path).read_text() == table.text()
+    evidence = json.loads((tmp_path / "out" / "evidence.json").read_text())
+    assert [other["id"] for other in evidence["more"]] == [second.id, third.id]
+    with pytest.raises(InvalidInput, match=r"torch is no table; only .* are made of several jobs"):
+        export(jobs, "torch", tmp_path / "x", "", "", "fallback")

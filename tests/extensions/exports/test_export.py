@@ -117,10 +117,10 @@ def test_bad_input_names_the_fix(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="tune the job again"):
         write_export(ExportRequest(tuned(limits=None)), "c", tmp_path)
     with pytest.raises(InvalidInput, match="name a folder"):
-        export(str(tmp_path), "c", tmp_path / "out", "", "", "fallback")
+        export([str(tmp_path)], "c", tmp_path / "out", "", "", "fallback")
 
 
 def test_a_result_folder_is_exported(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(tuned().model_dump_json())
-    export(str(tmp_path), "c", tmp_path / "out", "", "", "fallback")
+    export([str(tmp_path)], "c", tmp_path / "out", "", "", "fallback")
     assert {p.name for p in (tmp_path / "out").iterdir()} == {"dispatch.h", "evidence.json"}

@@ -17,7 +17,7 @@ from warpsmith.domain.kernels.specialisation import specialisation_of
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.exports.commands import tables_command
 from warpsmith.extensions.exports.tables.engine_table import engine_table
-from warpsmith.extensions.exports.tables.engines import ENGINES, MoeShape
+from warpsmith.extensions.exports.tables.engines import ENGINES, NEEDED, MoeShape
 from warpsmith.extensions.exports.tables.model_config import SIZES, MoeLayer
 from warpsmith.extensions.exports.tables.moe_job import MoeWork, moe_jobs
 from warpsmith.extensions.triton.backend.compile import compile_triton
@@ -175,11 +175,18 @@ def test_the_kernel_of_an_installed_engine_is_found(tmp_path: Path, monkeypatch:
         "import triton\nimport triton.language as tl", "from vllm.triton_utils import tl, triton"
     )
     (place / "fused_moe.py").write_text(own)
+    row = dict(zip(NEEDED, (16, 64, 128, 1, 4, 3), strict=True))
+    (place / "configs").mkdir()
+    table = place / "configs" / "E=8,N=1024,device_name=NVIDIA_H100_80GB_HBM3.json"
+    table.write_text(json.dumps({"16": row}))
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
     code, shown = ran(tmp_path / "config.json", "--write", tmp_path / "jobs", "--device", "NVIDIA H200")
     assert code == 0 and "jobs in" in shown, shown
     texts = [json.loads(file.read_text())["kernel"]["source"] for file in (tmp_path / "jobs").glob("vllm-*")]
+    made = [json.loads(file.read_text()) for file in (tmp_path / "jobs").glob("vllm-*")]
+    assert [job["known_winners"][0]["dimensions"] for job in made] == [{"M": 16}] * len(made)
+    assert all(parse_job(job).known_winners[0].weight < 1 for job in made)
     assert texts and all("import triton.language as tl" in text and "vllm." not in text for text in texts)
 
 

@@ -1,5 +1,6 @@
 """Writers of the formats of an export."""
 
+import json
 from functools import partial
 
 from warpsmith.errors import InvalidInput
@@ -67,8 +68,10 @@ def t4(wanted: ExportRequest) -> Files:
 
 
 def _engine_table(wanted: ExportRequest, form: str) -> Files:
-    table = engine_table(wanted.result, form, wanted.table)
-    return {table.path: table.text(), "evidence.json": evidence(wanted.result, table=table.evidence())}
+    table = engine_table(wanted.result, form, wanted.table, wanted.more)
+    others = [json.loads(evidence(result)) for result in wanted.more]
+    shown = evidence(wanted.result, table=table.evidence(), **({"more": others} if others else {}))
+    return {table.path: table.text(), "evidence.json": shown}
 
 
 vllm_config = partial(_engine_table, form="vllm-config")

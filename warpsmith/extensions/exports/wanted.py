@@ -25,6 +25,8 @@ class ExportRequest:
     other_device: OtherDevice = "fallback"
     table: Mapping[str, str] = field(default_factory=dict)
     """Options of an engine's table, by key; for the formats of `ENGINES` only."""
+    more: tuple[JobResult, ...] = ()
+    """Results with other batch sizes of the same table; for the formats of `ENGINES` only."""
 
     @property
     def operator(self) -> Operator:

@@ -18,8 +18,10 @@ def write_export(wanted: ExportRequest, form: str, folder: Path) -> list[Path]:
     formats = named(Kind.EXPORT)
     if form not in formats:
         raise InvalidInput("--as", f"there is no format {form!r}; there are: {', '.join(formats)}")
-    if wanted.table and form not in ENGINES:
-        raise InvalidInput(OPTION, f"{form} is no table; only {', '.join(ENGINES)} take it")
+    if (wanted.table or wanted.more) and form not in ENGINES:
+        field = OPTION if wanted.table else "JOB"
+        words = "take it" if wanted.table else "are made of several jobs"
+        raise InvalidInput(field, f"{form} is no table; only {', '.join(ENGINES)} {words}")
     made: Files = dict(load(Kind.EXPORT, form)(wanted))
     made.setdefault("evidence.json", evidence(wanted.result))
     paths = []

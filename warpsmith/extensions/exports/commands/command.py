@@ -15,7 +15,7 @@ from warpsmith.report.tables import has_gain
 
 
 def export(
-    job: str,
+    jobs: Sequence[str],
     form: str,
     out: Path,
     url: str,
@@ -23,7 +23,7 @@ def export(
     other_device: OtherDevice,
     table: Sequence[str] | None = None,
 ) -> None:
-    """Export a result folder, or a job of a service.
+    """Export a result folder, or a job of a service; several are parts of one table of an engine.
 
     Args:
         name: of the function; empty: that of the entry.
@@ -35,10 +35,11 @@ def export(
     """
     require_folder(out)
     options = table_options(table)
-    result, trials = _found(job, url, form)
-    for path in write_export(ExportRequest(result, trials, name, other_device, options), form, out):
+    (result, trials), *others = [_found(job, url, form) for job in jobs]
+    more = tuple(other for other, _ in others)
+    for path in write_export(ExportRequest(result, trials, name, other_device, options, more), form, out):
         echo(f"wrote {path}", err=True)
-    if not has_gain(result):
+    if not any(map(has_gain, (result, *more))):
         echo("note: the job gained nothing; the export holds the kernel as it was", err=True)
 
 

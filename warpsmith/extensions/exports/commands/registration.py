@@ -9,7 +9,10 @@ from warpsmith.cli.shared_options import DEFAULT_URL, SERVICE, AsJson, Url
 
 
 def export(
-    job: Annotated[str, typer.Argument(help="Result folder, or id of a job.")],
+    jobs: Annotated[
+        list[str],
+        typer.Argument(help="Result folder, or id of a job; several for one table.", metavar="JOB..."),
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the export.")],
     form: Annotated[
         str,
@@ -33,7 +36,7 @@ def export(
     """A result in a form that a program uses, with dispatch over shapes and its evidence."""
     from warpsmith.extensions.exports.commands.command import export as run
 
-    run(job, form, out, url, name, other_device, table)
+    run(jobs, form, out, url, name, other_device, table)
 
 
 def prove(
@@ -71,6 +74,7 @@ def tables(
     kernel: Annotated[Path | None, typer.Option(help="The engine's file; else an installed one's.")] = None,
     hidden: Annotated[int, typer.Option(min=0, help="With a log: the model's hidden size.")] = 0,
     top_k: Annotated[int, typer.Option(min=0, help="With a log: experts of a token.")] = 0,
+    known: Annotated[Path | None, typer.Option(help="An engine's tables for other layers, as hints.")] = None,
     skew: Annotated[float, typer.Option(min=0, max=4, help="Uneven routing; 0: all experts alike.")] = 0.0,
     as_json: AsJson = False,
 ) -> None:
@@ -81,7 +85,7 @@ def tables(
     from warpsmith.extensions.exports.commands.tables_command import Asked
     from warpsmith.extensions.exports.commands.tables_command import tables as run
 
-    asked = Asked(tp, ep, device, write, kernel, engine, hidden, top_k, skew)
+    asked = Asked(tp, ep, device, write, kernel, engine, hidden, top_k, skew, known)
     raise typer.Exit(run(inputs, asked, as_json))
 
 

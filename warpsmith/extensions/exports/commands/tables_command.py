@@ -53,6 +53,8 @@ class Asked:
     hidden: int = 0
     top_k: int = 0
     skew: float = 0.0
+    known: Path | None = None
+    """Folder with an engine's tables for other layers; None: that of an engine that is installed here."""
 
 
 def tables(inputs: Sequence[Path], asked: Asked, as_json: bool) -> int:
@@ -107,7 +109,9 @@ def _written(place: LogPlace, asked: Asked, folder: Path) -> Iterator[Path]:
             "--hidden", "no log says it; give --hidden and --top-k, or the model's config.json"
         )
     layer = logged_layer(place, asked.hidden, asked.top_k)
-    work = MoeWork(f"{engine}-config", layer, asked.device or place.device, asked.skew)
+    own = _installed(engine)
+    known = asked.known or next((f for f in own.parents if f.name == engine), None) if own else asked.known
+    work = MoeWork(f"{engine}-config", layer, asked.device or place.device, asked.skew, known)
     folder.mkdir(parents=True, exist_ok=True)
     for job in moe_jobs(work, _text(path, "--kernel"), str(path)):
         file = folder / f"{job['name']}.json"

@@ -102,16 +102,19 @@ class EngineTable:
         }
 
 
-def engine_table(result: JobResult, form: str, given: Mapping[str, str]) -> EngineTable:
-    """The table of a result.
+def engine_table(
+    result: JobResult, form: str, given: Mapping[str, str], more: Sequence[JobResult] = ()
+) -> EngineTable:
+    """The table of a result, or of several that have different batch sizes of one table.
 
     Args:
         form: name of the format in `ENGINES`.
         given: options by key, as `--table` takes them.
+        more: the other results.
 
     Raises:
-        InvalidInput: an option is missing or wrong, the result has no row for the engine, or the engine could
-            not read a row, or would not run it as it was measured.
+        InvalidInput: an option is missing or wrong, the results have no row for the engine, or the engine
+            could not read a row, or would not run it as it was measured; or two results do not fit.
     """
     engine = ENGINES[form]
     options = TableOptions(result, given, form, engine.keys)
@@ -122,6 +125,14 @@ def engine_table(result: JobResult, form: str, given: Mapping[str, str]) -> Engi
     batch = _batch(result, options)
     path = engine.place(result, options)
     measured = dict(_measured(result, batch))
+    for other in more:
+        _require_same_table(
+            result, other, path, engine.place(other, TableOptions(other, given, form, engine.keys))
+        )
+        for key, row in _measured(other, batch):
+            if key in measured:
+                raise InvalidInput("JOB", f"{batch} {key} is in two jobs; give one of them")
+            measured[key] = row
     for key, row in measured.items():
         where = f"row {key} ({row.origin})"
         _check_fields(engine, row.configuration, where)
@@ -135,6 +146,14 @@ def engine_table(result: JobResult, form: str, given: Mapping[str, str]) -> Engi
     rows = measured | pins | {key: row for key, row in measured.items() if row.is_tuned}
     version = triton_version(result, options) if options.takes("triton") else ""
     return EngineTable(engine, path, batch, dict(sorted(rows.items())), version, rule.source if rule else "")
+
+
+def _require_same_table(result: JobResult, other: JobResult, path: str, place: str) -> None:
+    if place != path:
+        raise InvalidInput("JOB", f"{other.id} is for {place}, and {result.id} for {path}; export them apart")
+    if other.compiler != result.compiler:
+        words = f"{other.id} was compiled by {other.compiler}, and {result.id} by {result.compiler}"
+        raise InvalidInput("JOB", f"{words}; tune one of them again")
 
 
 def _batch(result: JobResult, options: TableOptions) -> str:

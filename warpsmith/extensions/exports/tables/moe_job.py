@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from warpsmith.domain.kernels.triton_function import TritonFunction, kernel_named
@@ -16,6 +17,7 @@ from warpsmith.domain.templates.space import Configuration
 from warpsmith.errors import InvalidInput
 from warpsmith.extensions.exports.rendering import rendered
 from warpsmith.extensions.exports.tables.engines import ENGINES, NEEDED
+from warpsmith.extensions.exports.tables.known_tables import known_winners
 from warpsmith.extensions.exports.tables.model_config import SIZES, MoeLayer
 
 KERNEL = "fused_moe_kernel"
@@ -37,6 +39,8 @@ class MoeWork:
     """Name of the device; empty: not known."""
     skew: float = 0.0
     """How unevenly tokens are routed; see `Routing.skew`."""
+    known: Path | None = None
+    """Folder of an engine's tables, whose winners for other layers say where to begin."""
 
 
 def moe_jobs(work: MoeWork, text: str, where: str) -> Iterator[dict[str, Any]]:
@@ -68,7 +72,9 @@ def moe_jobs(work: MoeWork, text: str, where: str) -> Iterator[dict[str, Any]]:
     classes: dict[tuple[Any, ...], list[int]] = {}
     for size in SIZES:
         classes.setdefault(tuple(rule.configuration(size).items()), []).append(size)
-    return (_job(work, dict(row), sizes, text, kernel) for row, sizes in classes.items())
+    winners = known_winners(work.known, shape, work.device) if work.known else []
+    told = {"known_winners": [winner.model_dump() for winner in winners]}
+    return (_job(work, dict(row), sizes, text, kernel) | told for row, sizes in classes.items())
 
 
 def _job(

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from benchmarks.triton.moe import NUMBERS
-from benchmarks.triton.winners import TOLD, winners
 from warpsmith.domain.jobs.known_winner import KnownWinner
 from warpsmith.domain.templates.space import SHAPE_PREFIX, Parameter, Space
+from warpsmith.extensions.exports.tables.engines import MoeShape
+from warpsmith.extensions.exports.tables.known_tables import TOLD, known_winners
 from warpsmith.search.models.known_winners import log_chances
 from warpsmith.search.spaces.feasible_set import FeasibleSet, enumerate_space
 
@@ -45,9 +46,19 @@ def test_tables_of_the_devices_in_half_precision_are_read_once(tmp_path: Path) -
     write(tmp_path, "E=8,N=3584,device_name=NVIDIA_H100_80GB_HBM3,dtype=fp8_w8a8.json", 16, LARGE)
     write(tmp_path, "E=8,N=3584,device_name=NVIDIA_A100-SXM4-80GB.json", 16, LARGE)
     write(tmp_path, "E=8,N=3584,device_name=NVIDIA_H100_80GB_HBM3_down.json", 16, LARGE)
-    found = winners(tmp_path, "NVIDIA_H[12]00", experts=8, width=1792)
+    write(
+        tmp_path,
+        "E=8,N=896,device_name=NVIDIA_H100_80GB_HBM3,dtype=fp8_w8a8,block_shape=[128, 128].json",
+        16,
+        SMALL,
+    )
+    (tmp_path / "E=8,N=1,device_name=NVIDIA_H100_80GB_HBM3.json").write_text("[]")
+    found = known_winners(tmp_path, MoeShape(8, 1792), "NVIDIA H200")
     (only,) = found
     assert only == winner(16, SMALL, only.weight) and only.weight == pytest.approx(np.exp(-0.5))
+    quantised = known_winners(tmp_path, MoeShape(8, 1792, "fp8_w8a8", (128, 128)), "NVIDIA H100 80GB HBM3")
+    assert [w.weight for w in quantised] == [pytest.approx(np.exp(-0.5))]
+    assert known_winners(tmp_path, MoeShape(8, 1792), "NVIDIA L4") == []
 
 
 def test_the_winner_of_the_nearest_batch_size_is_likeliest_in_any_order_of_blocks() -> None:

@@ -1,0 +1,71 @@
+"""Winners in the tables that an engine has for other layers, as hints for a job (`known_winners`)."""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from warpsmith.domain.jobs.known_winner import KnownWinner
+from warpsmith.extensions.exports.tables.engines import NEEDED, MoeShape
+
+TOLD = tuple(n for n in NEEDED if n != "GROUP_SIZE_M")
+"""What winners tell. In which order blocks run often changes nothing, and then the tables have any value."""
+MOST = 1000
+"""Winners of a job: those of the layers most like its own."""
+LEAST = 1e-12
+_NAME = re.compile(r"E=(\d+),N=(\d+),device_name=([^,]+?)((?:,[^_]+?=.*?)?)(_down)?\.json")
+_GENERATIONS = tuple(
+    re.compile(rf"(?<![A-Z0-9])({names})(?![0-9])")
+    for names in ("H100|H200|H800|H20", "A100|A800", "B200|B300|GB200|GB300", "MI300X|MI308X|MI325X")
+)
+
+
+def known_winners(folder: Path, shape: MoeShape, device: str) -> list[KnownWinner]:
+    """Winners of other layers' tables below a folder, for the same weights and a device of one generation.
+
+    Each is weighed by how like its layer is, in octaves of `E` and `N`.
+
+    Args:
+        device: name of the device.
+    """
+    found: dict[tuple[int, ...], KnownWinner] = {}
+    own = _NAME.fullmatch(Path(shape.file("vLLM", "x")).name)
+    assert own is not None, "engines write such names"
+    for file in sorted(folder.rglob("E=*.json")):
+        name = _NAME.fullmatch(file.name)
+        if name is None or name[5] or _plain(name[4]) != _plain(own[4]) or not _alike(name[3], device):
+            continue
+        experts, size = int(name[1]), int(name[2])
+        if (experts, size) == (shape.experts, shape.size):
+            continue
+        away = math.log2(experts / shape.experts) ** 2 + math.log2(size / shape.size) ** 2
+        for tokens, row in _rows(file):
+            values = {n: int(row[n]) for n in TOLD}
+            found[(experts, size, tokens, *values.values())] = KnownWinner(
+                dimensions={"M": tokens}, configuration=dict(values), weight=max(math.exp(-0.5 * away), LEAST)
+            )
+    return sorted(found.values(), key=lambda w: -w.weight)[:MOST]
+
+
+def _rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Rows of a table by batch size; none of a file that is no table."""
+    try:
+        table = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    for tokens, row in table.items() if isinstance(table, dict) else ():
+        whole = isinstance(row, dict) and all(isinstance(row.get(n), int) for n in NEEDED)
+        if whole and tokens.isdecimal() and int(tokens):
+            yield int(tokens), row
+
+
+def _alike(name: str, device: str) -> bool:
+    """True for devices of one generation."""
+    one, other = (re.sub(r"\W|_", " ", n) for n in (name, device))
+    return one == other or any(g.search(one) and g.search(other) for g in _GENERATIONS)
+
+
+def _plain(words: str) -> str:
+    return words.replace(" ", "")
