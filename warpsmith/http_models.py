@@ -61,8 +61,8 @@ class JobStatus(Frozen):
     trials_rejected: int = 0
     trials_budget: int
     feasible: int | None = None
-    """Number of feasible configurations of the current candidate. A lower bound if they are too many,
-    or take too long, to enumerate; a random part of them is searched then."""
+    """Number of feasible configurations of the current candidate; a lower bound if they take too long to
+    count. Of more than a million, a random part is searched."""
     best_speedup: float | None = None
     """Weighted geometric mean over workloads, best so far; verified once the job is done."""
     workloads: tuple[WorkloadProgress, ...] = ()

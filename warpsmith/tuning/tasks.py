@@ -366,7 +366,7 @@ class SliceResult(Frozen):
     refusal: str = ""
     """Reason of the first rejection; empty if no configuration was rejected."""
     sampled: bool = False
-    """True if the configurations could not be enumerated, and the slice searched a random part of them."""
+    """True if the configurations could not be counted, and the slice searched a random part of them."""
 
 
 class VerifyPayload(Frozen):

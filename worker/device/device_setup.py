@@ -57,7 +57,7 @@ class Search:
     feasible: int
     """Number of feasible configurations; a lower bound if `sampled`."""
     sampled: bool = False
-    """True if they were too many, or took too long, to enumerate: a random part of them is searched."""
+    """True if they took too long to count: a random part of them is searched."""
 
 
 class DeviceSetup(Protocol):

@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
@@ -16,6 +17,7 @@ from warpsmith.domain.templates.space import Constraint, Parameter, Space, confi
 from warpsmith.errors import ExpressionError
 from warpsmith.search import enumerate_space
 from warpsmith.search.spaces import feasible_set
+from warpsmith.search.spaces.feasible_set import SAMPLE
 from warpsmith.search.spaces.vectorised_constraints import holds
 
 CONSTRAINTS = (
@@ -96,16 +98,72 @@ def test_large_products_are_filtered_as_they_grow() -> None:
     assert found.count == sum(6 * 28 * (8 - k) for k in range(7))
 
 
-def test_beyond_the_limit_a_part_is_drawn() -> None:
+def test_beyond_the_limit_a_part_is_drawn_and_all_are_counted() -> None:
     space = Space(
         parameters=tuple(Parameter(name=f"p{i}", values=tuple(range(1, 17))) for i in range(7)),
         constraints=(Constraint(expression="p0 + p1 <= 20"),),
     )
     found = enumerate_space(space, [{}])
-    assert not found.exact
-    assert found.count >= 100_000
-    some = map(found.configuration, range(0, found.count, 997))
+    assert found.exact
+    assert found.count == 178 * 16**5
+    assert len(found) == SAMPLE
+    some = map(found.configuration, range(0, len(found), 997))
     assert all(int(c["p0"]) + int(c["p1"]) <= 20 for c in some)
+
+
+def test_connected_constraints_are_counted_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No step holds more than a piece, and of what is found a sample is kept."""
+    for name in ("LIMIT", "FRONTIER"):
+        monkeypatch.setattr(feasible_set, name, 500)
+    space = Space(
+        parameters=tuple(Parameter(name=f"p{i}", values=tuple(range(1, 9))) for i in range(5)),
+        constraints=tuple(Constraint(expression=f"p{i} <= p{i + 1}") for i in range(4)),
+    )
+    wanted = set(itertools.combinations_with_replacement(range(8), 5))
+    seen = Counter[tuple[int, ...]]()
+    for seed in range(100):
+        found = enumerate_space(space, [{}], limit=100, seed=seed)
+        assert (found.exact, found.count, len(found)) == (True, len(wanted), 100)
+        seen.update(map(tuple, found.codes.tolist()))
+    assert set(seen) == wanted
+    _are_alike(list(seen.values()), 100 * 100 / len(wanted))
+
+
+def test_every_configuration_is_as_likely_as_any_other_however_many_workloads_allow_it() -> None:
+    space = Space(
+        parameters=tuple(Parameter(name=f"p{i}", values=tuple(range(8))) for i in range(4)),
+        constraints=tuple(
+            Constraint(expression=e) for e in ("p0 * p1 < n", "p2 < n", "n < 12 or p3 % 2 == 0")
+        ),
+    )
+    scopes = [{"n": n} for n in (3, 6, 9, *range(10, 18))]
+    whole = enumerate_space(space, scopes)
+    seen: Counter[tuple[int, ...]] = Counter()
+    for seed in range(100):
+        found = enumerate_space(space, scopes, limit=400, seed=seed)
+        assert (found.exact, found.count, len(found)) == (True, len(whole), 400)
+        seen.update(map(tuple, found.codes.tolist()))
+    rows = [whole.index(found.configuration(row)) for row in range(400)]
+    assert np.array_equal(found.allowed, whole.allowed[np.array(rows, int)])
+    assert len(seen) == len(whole)
+    _are_alike(list(seen.values()), 100 * 400 / len(whole))
+
+
+def test_workloads_that_agree_on_nothing_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parts are too large to be joined, and no workload allows a row of both."""
+    monkeypatch.setattr(feasible_set, "FRONTIER_LIMIT", 10)
+    parameters = tuple(Parameter(name=n, values=tuple(range(8))) for n in "ABCD")
+    texts = ("A + B < 9 * n", "C + D < 9 * (1 - n)")
+    space = Space(parameters=parameters, constraints=tuple(Constraint(expression=e) for e in texts))
+    none = enumerate_space(space, [{"n": 0}, {"n": 1}])
+    assert (none.exact, none.count, len(none)) == (True, 0, 0)
+    some = enumerate_space(space, [{"n": 0.5}, {"n": 1}])
+    assert (some.exact, some.count, len(some)) == (True, 15**2, 15**2)
+
+
+def _are_alike(seen: list[int], mean: float) -> None:
+    """Counts of draws without replacement vary less than Poisson's; 1.15 is six deviations above."""
+    assert float(np.var(seen)) < 1.15 * mean
 
 
 SLOW = ("(p0 + p1) ** 13 % 7 != 3", "(p2 * p3) ** 8 % 5 >= p5 - p6")
@@ -121,7 +179,7 @@ def _slow(parameters: int, texts: tuple[str, ...] = SLOW) -> Space:
 
 def test_slow_constraints_end_in_a_sample() -> None:
     """All rows would take minutes."""
-    space = _slow(7)
+    space = _slow(7, (*SLOW, "p0 + p2 + p4 + p5 > 4"))
     started = time.monotonic()
     found = enumerate_space(space, [{"n": n} for n in range(4)], seconds=0.5)
     assert time.monotonic() - started < stretched(4)

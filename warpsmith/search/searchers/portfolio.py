@@ -184,7 +184,7 @@ class PortfolioSearcher(ModelSearcher):
         known = [v for v in self.values.values() if v is not None]
         if len(known) < TRUSTED_POINTS or len(self._gains) < QUIET_TURNS or self._starts:
             return False
-        quiet = max(LEAST_QUIET_RESULTS, math.isqrt(self.feasible.count))
+        quiet = max(LEAST_QUIET_RESULTS, math.isqrt(len(self.feasible)))
         before = [v for v in list(self.values.values())[:-quiet] if v is not None]
         if not before or min(before) > min(known) * (1.0 + least):
             return False

@@ -4,8 +4,10 @@ The set grows parameter by parameter and is filtered as soon as all names of a c
 the Cartesian product is never built.
 """
 
+import itertools
 import math
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,9 +22,15 @@ from warpsmith.search.spaces.vectorised_constraints import holds
 
 Codes = NDArray[np.int16]
 Bools = NDArray[np.bool_]
+_Rows = tuple[Codes, Bools, NDArray[np.float64]]
+"""Codes, masks, and random keys by which a sample is chosen."""
 
 LIMIT = 1_000_000
 FRONTIER_LIMIT = 8_000_000
+FRONTIER = 1_000_000
+"""Limit on the rows of a step; more are taken in pieces, each to its end before the next."""
+ROUNDS = 50
+"""Limit on the draws of a sample."""
 SAMPLE = 200_000
 ENUMERATE_S = 20.0
 """Seconds after which a part of the set is drawn instead. Sets near the limits take a few. The default budget
@@ -49,7 +57,9 @@ class FeasibleSet:
     allowed: Bools
     """[n, scopes]: workloads on which each configuration may run."""
     exact: bool = True
-    """False if the set was too large, or its constraints too slow, and `codes` is a random sample of it."""
+    """False if the number of allowed configurations is unknown, since the constraints were too slow."""
+    total: int | None = None
+    """Number of allowed configurations if `codes` is a uniform sample of them."""
     _keys: NDArray[np.bytes_] | None = field(default=None, repr=False)
     _order: NDArray[np.intp] | None = field(default=None, repr=False)
 
@@ -58,8 +68,8 @@ class FeasibleSet:
 
     @property
     def count(self) -> int:
-        """Number of configurations; a lower bound if `exact` is False."""
-        return len(self)
+        """Number of allowed configurations; a lower bound if `exact` is False."""
+        return len(self) if self.total is None else self.total
 
     @cached_property
     def sole_workloads(self) -> NDArray[np.intp] | None:
@@ -124,51 +134,161 @@ def enumerate_space(
         ExpressionError: a constraint names something unknown.
     """
     until = time.monotonic() + seconds if space.parameters else math.inf
+    rng = np.random.default_rng(seed)
     try:
-        found = _enumerated(space, scopes, limit, until)
+        parts = [_part(space, scopes, *p, max(limit, LIMIT), rng, until) for p in _connected(space)]
     except _Late:
-        found = None
-    if found is None:
-        return _sampled(space, scopes, seed, time.monotonic() + seconds / 2)
-    return found
+        return _sampled(space, scopes, rng, time.monotonic() + seconds / 2)
+    count = _count(parts)
+    kept_all = all(len(p.codes) == sum(p.kinds.values()) for p in parts)
+    whole = _product(parts) if kept_all and count <= limit else None
+    codes, allowed = whole or _drawn(parts, min(SAMPLE, limit, count), rng)
+    # Rows follow the order of the declared parameters, not the order of binding.
+    codes = codes[:, np.argsort([c for p in parts for c in p.columns])] if space.parameters else codes
+    rows = np.lexsort(codes.T[::-1]) if codes.shape[1] else np.arange(codes.shape[0])
+    return FeasibleSet(space, np.ascontiguousarray(codes[rows]), allowed[rows], total=count)
 
 
-def _enumerated(
-    space: Space, scopes: Sequence[Mapping[str, Value]], limit: int, until: float
-) -> FeasibleSet | None:
-    """The whole set; None if it is too large.
+@dataclass(frozen=True)
+class _Linked:
+    """Parameters that constraints connect with each other and with no others."""
+
+    columns: Sequence[int]
+    codes: Codes
+    """[n, columns]: what the constraints allow, or a uniform sample of it."""
+    allowed: Bools
+    kinds: Mapping[int, int]
+    """How many rows, whether kept or not, are allowed on the same scopes, by the bits of these."""
+
+    def allows(self, scope: int) -> int:
+        """Number of rows that a scope allows; 0 if none of them was kept."""
+        bit = 1 << (8 * math.ceil(self.allowed.shape[1] / 8) - 1 - scope)
+        return sum(n for mask, n in self.kinds.items() if mask & bit) if self.allowed[:, scope].any() else 0
+
+
+def _connected(space: Space) -> list[tuple[list[int], list[Constraint]]]:
+    """Columns in the order of binding, and constraints, by part; those that name no parameter come first."""
+    names = [p.name for p in space.parameters]
+    needs = [set(c.expression.names) & set(names) for c in space.constraints]
+    groups = [{n} for n in names]
+    for need in filter(None, needs):
+        groups = [*filter(need.isdisjoint, groups), set().union(*(g for g in groups if g & need))]
+    order, mine = _binding_order(space), list(zip(space.constraints, needs, strict=True))
+    return [
+        ([], [c for c, need in mine if not need]),
+        *(([c for c in order if names[c] in g], [c for c, need in mine if need & g]) for g in groups),
+    ]
+
+
+def _part(
+    space: Space,
+    scopes: Sequence[Mapping[str, Value]],
+    order: Sequence[int],
+    constraints: list[Constraint],
+    keep: int,
+    rng: np.random.Generator,
+    until: float,
+) -> _Linked:
+    """What connected constraints allow, depth first in pieces; of more than twice `keep` rows a sample.
 
     Raises:
         _Late: `until` passed before.
     """
-    order = _binding_order(space)
-    codes = np.zeros((1, 0), np.int16)
-    allowed = np.ones((1, max(1, len(scopes))), bool)
-    placed: list[int] = []
-    pending = list(space.constraints)
-    codes, allowed, pending = _filter(space, scopes, codes, allowed, placed, pending, until)
-    for column in order:
-        values = len(space.parameters[column].values)
-        if codes.shape[0] * values > FRONTIER_LIMIT:
-            return None
+    start = np.ones((1, max(1, len(scopes))), bool)
+    stack = [_filter(space, scopes, np.zeros((1, 0), np.int16), start, [], constraints, until)]
+    found = [(np.zeros((0, len(order)), np.int16), start[:0], np.zeros(0))]
+    kinds, level, held = Counter[int](), 1.0, 0
+    while stack:
         _look_at_the_clock(until)
-        codes = np.concatenate(
-            [
-                np.repeat(codes, values, axis=0),
-                np.tile(np.arange(values, dtype=np.int16), codes.shape[0])[:, None],
-            ],
-            axis=1,
-        )
+        codes, allowed, pending = stack.pop()
+        depth = codes.shape[1]
+        if depth == len(order):
+            kinds.update(_kinds(allowed))
+            keys = rng.random(len(codes))
+            kept = keys < level
+            found.append((codes[kept], allowed[kept], keys[kept]))
+            held += int(kept.sum())
+            if held > 2 * keep:
+                found, level = _thinned(found, keep)
+                held = keep
+            continue
+        values = len(space.parameters[order[depth]].values)
+        step = max(1, FRONTIER // values)
+        if codes.shape[0] > step:
+            stack += [
+                (codes[i : i + step], allowed[i : i + step], pending) for i in range(0, len(codes), step)
+            ]
+            continue
+        column = np.tile(np.arange(values, dtype=np.int16), codes.shape[0])[:, None]
+        codes = np.concatenate([np.repeat(codes, values, axis=0), column], axis=1)
         allowed = np.repeat(allowed, values, axis=0)
-        placed.append(column)
-        codes, allowed, pending = _filter(space, scopes, codes, allowed, placed, pending, until)
-    if codes.shape[0] > limit:
-        return None
-    back = np.argsort(placed) if placed else np.zeros(0, np.intp)
-    codes = codes[:, back]
-    # Rows follow the order of the declared parameters, not the order of binding.
-    rows = np.lexsort(codes.T[::-1]) if codes.shape[1] else np.arange(codes.shape[0])
-    return FeasibleSet(space, np.ascontiguousarray(codes[rows]), allowed[rows])
+        stack.append(_filter(space, scopes, codes, allowed, order[: depth + 1], pending, until))
+    every, masks, _ = (np.concatenate(part) for part in zip(*found, strict=True))
+    return _Linked(order, every, masks, kinds)
+
+
+def _thinned(found: Sequence[_Rows], keep: int) -> tuple[list[_Rows], float]:
+    """The rows with the lowest keys, and the key below which they are."""
+    level = float(np.partition(np.concatenate([k for *_, k in found]), keep)[keep])
+    return [(c[k < level], a[k < level], k[k < level]) for c, a, k in found], level
+
+
+def _kinds(allowed: Bools) -> dict[int, int]:
+    """How many rows have the same mask, by its bits."""
+    packed = np.packbits(allowed, axis=1)
+    masks, counts = np.unique(packed.view(f"V{packed.shape[1]}"), return_counts=True)
+    return {int.from_bytes(m.tobytes()): int(n) for m, n in zip(masks, counts, strict=True)}
+
+
+def _count(parts: Sequence[_Linked]) -> int:
+    """Number of configurations that at least one scope allows in every part."""
+    counts = {-1: 1}
+    for part in parts:
+        joint = Counter[int]()
+        for (a, n), (b, m) in itertools.product(counts.items(), part.kinds.items()):
+            joint[a & b] += n * m
+        counts = {mask: n for mask, n in joint.items() if mask}
+    return sum(counts.values())
+
+
+def _product(parts: Sequence[_Linked]) -> tuple[Codes, Bools] | None:
+    """All rows; None if a step has too many although few remain."""
+    codes, allowed = parts[0].codes, parts[0].allowed
+    for part in parts[1:]:
+        one, other = len(codes), len(part.codes)
+        if one * other > FRONTIER_LIMIT:
+            return None
+        allowed = np.repeat(allowed, other, axis=0) & np.tile(part.allowed, (one, 1))
+        codes = np.concatenate([np.repeat(codes, other, axis=0), np.tile(part.codes, (one, 1))], axis=1)
+        keep = allowed.any(axis=1)
+        codes, allowed = codes[keep], allowed[keep]
+    return codes, allowed
+
+
+def _drawn(parts: Sequence[_Linked], wanted: int, rng: np.random.Generator) -> tuple[Codes, Bools]:
+    """Distinct configurations, each as likely as any other.
+
+    A scope is drawn by how many it allows, then a row of each part that it allows; a configuration that m
+    scopes allow, which would come m times as often, is kept once in m times.
+    """
+    scopes = parts[0].allowed.shape[1]
+    share = [math.prod(p.allows(scope) for p in parts) for scope in range(scopes)]
+    found, masks = np.zeros((0, sum(len(p.columns) for p in parts)), np.int16), np.zeros((0, scopes), bool)
+    for _ in range(ROUNDS if any(share) else 0):
+        for scope, draws in enumerate(rng.multinomial(wanted, [n / sum(share) for n in share])):
+            if not draws:
+                continue
+            rows = [(p, rng.choice(np.flatnonzero(p.allowed[:, scope]), draws)) for p in parts]
+            mask = np.logical_and.reduce([p.allowed[r] for p, r in rows])
+            once = rng.random(draws) * mask.sum(axis=1) < 1.0
+            found = np.concatenate([found, np.concatenate([p.codes[r] for p, r in rows], axis=1)[once]])
+            masks = np.concatenate([masks, mask[once]])
+        _, first = np.unique(_keys(found), return_index=True)
+        found, masks = found[first], masks[first]
+        if len(found) >= wanted:
+            break
+    some = rng.permutation(len(found))[:wanted]
+    return found[some], masks[some]
 
 
 def _look_at_the_clock(until: float) -> None:
@@ -246,43 +366,27 @@ def parameter_values(space: Space, column: int) -> NDArray[np.generic]:
     return np.array(values)
 
 
-def _sampled(space: Space, scopes: Sequence[Mapping[str, Value]], seed: int, until: float) -> FeasibleSet:
-    """A random sample of a set that cannot be held or takes too long: uniform draws, of which the allowed
-    ones are kept."""
-    rng = np.random.default_rng(seed)
-    found = np.zeros((0, len(space.parameters)), np.int16)
+def _sampled(
+    space: Space, scopes: Sequence[Mapping[str, Value]], rng: np.random.Generator, until: float
+) -> FeasibleSet:
+    """A random sample of a set that takes too long: uniform draws, of which the allowed ones are kept."""
+    sizes = [len(p.values) for p in space.parameters]
+    found = np.zeros((0, len(sizes)), np.int16)
     masks = np.zeros((0, max(1, len(scopes))), bool)
-    for _ in range(50):
-        draw = np.stack(
-            [rng.integers(0, len(p.values), SAMPLE, dtype=np.int16) for p in space.parameters], axis=1
-        )
-        codes, ok = _allowed_of(space, scopes, draw, until)
+    drawn, rows = 0, FIRST_PIECE
+    while len(found) < SAMPLE and drawn < ROUNDS * SAMPLE and (drawn == 0 or time.monotonic() < until):
+        began = time.monotonic()
+        draw = rng.integers(0, sizes, (rows, len(sizes)), dtype=np.int16)
+        ok = np.ones((rows, masks.shape[1]), bool)
+        # A piece that was begun is finished, so that something is found however slow a constraint is.
+        codes, ok, _ = _filter(space, scopes, draw, ok, range(len(sizes)), list(space.constraints), math.inf)
         found, first = np.unique(np.concatenate([found, codes]), axis=0, return_index=True)
         masks = np.concatenate([masks, ok])[first]
-        if found.shape[0] >= SAMPLE or time.monotonic() > until:
-            break
-    return FeasibleSet(space, found[: 2 * SAMPLE], masks[: 2 * SAMPLE], exact=False)
-
-
-def _allowed_of(
-    space: Space, scopes: Sequence[Mapping[str, Value]], draw: Codes, until: float
-) -> tuple[Codes, Bools]:
-    """The allowed rows of a draw; of its beginning alone, if `until` passes meanwhile."""
-    codes = [draw[:0]]
-    masks = [np.zeros((0, max(1, len(scopes))), bool)]
-    every, start, rows = list(range(len(space.parameters))), 0, FIRST_PIECE
-    while start < draw.shape[0] and (start == 0 or time.monotonic() < until):
-        began = time.monotonic()
-        piece = draw[start : start + rows]
-        ok = np.ones((piece.shape[0], masks[0].shape[1]), bool)
-        # A piece that was begun is finished, so that something is found however slow a constraint is.
-        kept, ok, _ = _filter(space, scopes, piece, ok, every, list(space.constraints), math.inf)
-        codes.append(kept)
-        masks.append(ok)
-        start += piece.shape[0]
+        drawn += rows
         if time.monotonic() - began < PIECE_S:
-            rows *= 2
-    return np.concatenate(codes), np.concatenate(masks)
+            rows = min(2 * rows, SAMPLE)
+    some = rng.permutation(len(found))[:SAMPLE]
+    return FeasibleSet(space, found[some], masks[some], exact=False)
 
 
 def _keys(codes: Codes) -> NDArray[np.bytes_]:
