@@ -31,6 +31,10 @@ WORKLOADS: dict[str, tuple[dict[str, int], ...]] = {
     "stencil": ({"height": 96, "width": 128}, {"height": 19, "width": 37}),
     "padded_matmul": ({"m": 64, "n": 64, "k": 96}, {"m": 29, "n": 35, "k": 19}),
     "ragged_silu": ({"rows": 16, "columns": 1024}, {"rows": 5, "columns": 131}),
+    "random_walk": ({"rows": 4, "n": 192}, {"rows": 3, "n": 160}),
+    "ranked_permutation": ({"rows": 4, "n": 2048}, {"rows": 3, "n": 1031}),
+    "ranked_distinct": ({"rows": 4, "n": 2048}, {"rows": 3, "n": 1031}),
+    "segmented": ({"rows": 4, "n": 2048, "segments": 999}, {"rows": 3, "n": 1031, "segments": 509}),
 }
 STATES = ("held", "open", "varies")
 """`held`: the verdict is what is expected. `open`: today it is not, and that is a finding. `varies`: by

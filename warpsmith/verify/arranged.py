@@ -46,6 +46,18 @@ def arranged_pieces(buffer: BufferPlan, draw: Draw, key: int, family: Family) ->
             yield low + _permuted(places.astype(np.uint64), rows.astype(np.uint64), span, key)
 
 
+def rearranged(values: Integers, buffer: BufferPlan, draw: Draw, rng: np.random.Generator) -> Integers:
+    """Make other values with the property of drawn ones, cheaper than a further draw; not of a routing."""
+    rows = values.reshape(-1, buffer.shape[-1] if draw.per_row else buffer.elements)
+    low, high = (int(bound) for bound in draw.range)
+    if draw.distribution is Distribution.OFFSETS:
+        steps = rng.permutation(np.diff(rows, axis=1), axis=1)
+        return np.cumsum(np.concatenate([rows[:, :1], steps], axis=1), axis=1).reshape(-1)
+    span = rows.shape[1] if draw.distribution is Distribution.PERMUTATION else high - low
+    shifts = rng.integers(0, span, (rows.shape[0], 1))
+    return (low + (rows[:, rng.permutation(rows.shape[1])] - low + shifts) % span).reshape(-1)
+
+
 def _permuted(places: Words, rows: Words, span: int, key: int) -> Integers:
     """Images of places under a bijection of 0..span-1 that the key and the row choose.
 

@@ -25,6 +25,8 @@ FACTOR_DOWN_SHORT = 1.0 / 8.0
 """`FACTOR_DOWN` for 8-bit floats, most of which would else be zero."""
 SPARSE_SHARE = 1.0 / 16.0
 """Share of the elements of a sparse input that are not zero."""
+JOINING_EXPONENTS = (-20.0, -4.0)
+"""Range of the power of two by which elements that join parts of a sparse matrix are smaller."""
 SPIKE_EVERY = 1024
 """Distance between spikes in elements (at least one spike); the other elements are zero."""
 SPIKE = 8.0
@@ -65,10 +67,32 @@ def applied(family: Family, values: Array, buffer: BufferPlan, rng: np.random.Ge
         return np.zeros_like(values)
     share = SPARSE_SHARE if family is Family.SPARSE else 1.0 / SPIKE_EVERY
     kept = rng.random(values.size) < share
+    if family is Family.SPARSE and len(buffer.shape) > 1 and values.size == buffer.elements:
+        values = _parted(values, kept, buffer, rng)
     kept[rng.integers(0, values.size)] = True
     if family is Family.SPIKE and free:
         values = narrowed(values.astype(np.float64) * SPIKE, buffer.dtype)
     return np.where(kept, values, np.zeros_like(values))
+
+
+def _parted(values: Array, kept: NDArray[np.bool_], buffer: BufferPlan, rng: np.random.Generator) -> Array:
+    """Change `kept` so that a matrix is nearly reducible, since random ones mix at once.
+
+    Rows by lot have an element on the diagonal or beside it, in a column of their own. What joins is small.
+    """
+    rows, columns = buffer.shape[-2:]
+    places = kept.reshape(-1, rows, columns)
+    alone = np.flatnonzero(rng.integers(0, 2, rows))
+    own = alone * columns // rows
+    places[:, alone] = False
+    places[:, :, own] = False
+    places[:, alone, np.roll(own, rng.integers(0, 2))] = True
+    joins = np.zeros_like(places)
+    joins[:, np.arange(rows), rng.integers(0, columns, rows)] = True
+    joins &= ~places
+    places |= joins
+    factor = np.exp2(rng.uniform(*JOINING_EXPONENTS)) if buffer.dtype.is_float else 1
+    return np.where(joins.reshape(-1), narrowed(values * factor, buffer.dtype), values)
 
 
 def _wide(values: Array, dtype: Dtype, rng: np.random.Generator) -> Array:

@@ -1,15 +1,19 @@
 """Large inputs on a device with its own memory: it copies the tiles of a pool, and no change is unseen."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tests.unit.backends.test_cuda_arguments import Stretch, host
 from warpsmith.domain.arguments.argument import Role
-from warpsmith.domain.arguments.draw import Distribution, Draw
+from warpsmith.domain.arguments.draw import Distribution, Draw, Routing
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.job import CacheState
 from warpsmith.domain.jobs.memory import GuardZones
 from warpsmith.domain.jobs.plan import BufferPlan, Family, WorkloadPlan
+from warpsmith.sandbox.memory import fresh_inputs
 from warpsmith.sandbox.memory.buffers import WorkloadBuffers
 from warpsmith.verify.inputs import POOL_ELEMENTS, TILE_ELEMENTS, draw_buffer, tiles_of
 
@@ -119,13 +123,66 @@ def test_fresh_inputs_are_of_no_earlier_launch_and_are_put_back(role: Role, elem
     assert all(m.is_free for m in device.allocated)
 
 
-def test_inputs_whose_elements_depend_on_each_other_stay() -> None:
-    draw = Draw(distribution=Distribution.PERMUTATION)
-    x = BufferPlan(name="x", dtype=Dtype.INT32, role=Role.INPUT, shape=(1000,), draw=draw)
-    y = BufferPlan(name="y", dtype=Dtype.INT32, role=Role.OUTPUT, shape=(16,), draw=None)
-    device, of = host(), WorkloadPlan("n", seed=11, arguments=(x, y))
+ORDERS = {"distribution": Distribution.PERMUTATION, "per_row": True}
+PICKED = {"distribution": Distribution.DISTINCT, "low": 5, "high": 90, "per_row": True}
+STARTS = {"distribution": Distribution.OFFSETS, "low": 3, "high": 90, "least": 2, "per_row": True}
+
+
+def refreshed(
+    draws: Mapping[str, Mapping[str, Any]], shape: tuple[int, ...], times: int
+) -> list[dict[str, Any]]:
+    """Inputs before, after each of some refreshes, and after they are settled, by name."""
+    inputs = tuple(BufferPlan(n, Dtype.INT32, Role.INPUT, shape, Draw(**d)) for n, d in draws.items())
+    y = BufferPlan(name="y", dtype=Dtype.INT32, role=Role.OUTPUT, shape=(1,), draw=None)
+    device, of = host(), WorkloadPlan("n", seed=11, arguments=(*inputs, y))
     buffers = WorkloadBuffers(device, of, GuardZones(GUARD))
-    memory = next(m for m in device.allocated if m.size_bytes == x.size_bytes + 2 * GUARD)
-    before = bytes(memory.data)
-    buffers.refresh([0])
-    assert bytes(memory.data) == before
+    memories = dict(zip(draws, device.allocated, strict=False))
+    found = []
+    for turn in range(times + 2):
+        if turn == times + 1:
+            buffers.settle()
+        elif turn:
+            buffers.refresh([0])
+        now = {n: bytes(m.data)[GUARD:-GUARD] for n, m in memories.items()}
+        found.append({n: np.frombuffer(data, np.int32).reshape(shape) for n, data in now.items()})
+    return found
+
+
+def test_inputs_whose_elements_depend_on_each_other_are_drawn_anew_and_keep_what_they_promise() -> None:
+    """A kernel that remembers what follows from an order gains nothing where no order comes again."""
+    draws = {"orders": ORDERS, "picked": PICKED, "starts": STARTS}
+    own, *fresh, settled = refreshed(draws, (6, 32), 4)
+    for name in draws:
+        assert np.array_equal(own[name], settled[name])
+        rows = [row.tobytes() for now in (own, *fresh) for row in now[name]]
+        assert len(set(rows)) == len(rows), name
+    for now in fresh:
+        assert (np.sort(now["orders"], axis=1) == np.arange(32)).all()
+        assert (np.diff(np.sort(now["picked"], axis=1), axis=1) > 0).all()
+        assert (now["picked"].min() >= 5, now["picked"].max() < 90) == (True, True)
+        assert (np.diff(now["starts"], axis=1) >= 2).all()
+        assert (now["starts"][:, 0] == 3).all()
+        assert (now["starts"][:, -1] == 90).all()
+
+
+def test_parts_of_a_routing_belong_together_in_new_inputs_too() -> None:
+    routed = {"distribution": Distribution.ROUTING, "high": 12}
+    parts = {
+        part: routed | {"routing": Routing(part=part, experts=8, chosen=2, block=4)}
+        for part in ("rows", "experts", "count")
+    }
+    own, *fresh, _ = refreshed(parts, (60,), 3)
+    assert len({now["rows"].tobytes() for now in (own, *fresh)}) == 4
+    for now in fresh:
+        used = int(now["count"][0])
+        assert (now["rows"][used:] == 24).all()
+        filled = now["rows"][:used].reshape(-1, 4)
+        assert (filled < 24).any(axis=1).all(), "no block of an expert is empty"
+        assert not now["experts"][used // 4 :].any()
+
+
+def test_what_is_given_or_dear_to_draw_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fresh_inputs, "MOST_ARRANGED", 191)
+    draws = {"orders": ORDERS, "ones": {"distribution": Distribution.CONSTANT, "low": 1}}
+    own, fresh, _ = refreshed(draws, (6, 32), 1)
+    assert all(np.array_equal(own[name], fresh[name]) for name in draws)

@@ -265,6 +265,31 @@ def test_a_family_stays_in_what_the_argument_promises(
             assert ratio > 4 or ratio < 0.25
 
 
+@pytest.mark.parametrize("shape", [(64, 64), (3, 48, 96), (2, 40, 8)])
+def test_sparse_matrices_are_nearly_reducible(shape: tuple[int, ...]) -> None:
+    """Without what joins them, some rows have one element alone, in a column of its own."""
+    for seed in range(8):
+        buffer = BufferPlan(
+            "x", Dtype.FLOAT32, Role.INPUT, shape, Draw(distribution=Distribution.UNIFORM, low=0)
+        )
+        drawn, own = (
+            draw_buffer(buffer, seed, family=f).reshape(shape) for f in (Family.SPARSE, Family.DECLARED)
+        )
+        joins = (drawn != 0) & (drawn != own)
+        assert joins.any()
+        assert joins.sum(axis=-1).max() == 1
+        assert (drawn[joins] <= own[joins] / 16).all()
+        for kept in ((drawn != 0) & ~joins).reshape(-1, *shape[-2:]):
+            alone = kept[kept.sum(axis=1) == 1]
+            shared = max(1, shape[-2] // shape[-1])
+            assert (kept.sum(axis=0)[alone.argmax(axis=1)] <= shared).sum() > shape[-2] / 8
+    whole = BufferPlan(
+        "x", Dtype.INT32, Role.INPUT, (64, 64), Draw(distribution=Distribution.INTEGERS, low=0, high=9)
+    )
+    own, drawn = draw_buffer(whole, 3), draw_buffer(whole, 3, family=Family.SPARSE)
+    assert ((drawn == own) | (drawn == 0)).all()
+
+
 def test_neighbours_are_few_and_near() -> None:
     job = scale_job(workloads=[{"dimensions": {"n": 128}}])
     assert {w.dimensions["n"] for w in neighbours(job, job.workloads[0])} == {129, 127, 97, 7, 1}

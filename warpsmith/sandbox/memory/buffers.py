@@ -181,14 +181,14 @@ class WorkloadBuffers:
                 slot.memory.copy_from(self._saved[slot.plan.name], slot.plan.size_bytes, slot.guard)
 
     def refresh(self, indices: Iterable[int]) -> None:
-        """Give these sets inputs that no launch had before, until `settle`. Arranged inputs and those of
-        files stay."""
+        """Give these sets inputs that no launch had before, until `settle`. Those of files stay."""
         if self._fresh is None:
             self._fresh = FreshInputs(self._device, self.plan)
         for index in indices:
+            turn = secrets.randbits(62)
             for slot in self._sets[index]:
                 if slot.plan.role is not Role.OUTPUT:
-                    self._fresh.write(slot.plan, slot.memory, slot.guard)
+                    self._fresh.write(slot.plan, slot.memory, slot.guard, turn)
             self._refreshed.add(index)
 
     def settle(self) -> None:
