@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.triton.moe import NUMBERS
 from warpsmith.domain.jobs.known_winner import KnownWinner
 from warpsmith.domain.templates.space import SHAPE_PREFIX, Parameter, Space
-from warpsmith.extensions.exports.tables.engines import MoeShape
+from warpsmith.extensions.exports.tables.engines import NEEDED, MoeShape
 from warpsmith.extensions.exports.tables.known_tables import TOLD, known_winners
 from warpsmith.search.models.known_winners import log_chances
 from warpsmith.search.spaces.feasible_set import FeasibleSet, enumerate_space
@@ -21,21 +20,21 @@ SIZES = (16, 32, 2048)
 
 def space() -> FeasibleSet:
     """All configurations of three batch sizes."""
-    parameters = [Parameter(name=n, values=v) for n, v in zip(NUMBERS, VALUES, strict=True)]
+    parameters = [Parameter(name=n, values=v) for n, v in zip(NEEDED, VALUES, strict=True)]
     return enumerate_space(
         Space(parameters=(*parameters, Parameter(name=f"{SHAPE_PREFIX}M", values=SIZES))), []
     )
 
 
 def winner(tokens: int, values: tuple[int, ...], weight: float = 1.0) -> KnownWinner:
-    row = {n: v for n, v in zip(NUMBERS, values, strict=True) if n in TOLD}
+    row = {n: v for n, v in zip(NEEDED, values, strict=True) if n in TOLD}
     return KnownWinner(dimensions={"M": tokens}, configuration=row, weight=weight)
 
 
 def write(folder: Path, name: str, tokens: int, values: tuple[int, ...]) -> None:
     """A table of one row."""
     folder.mkdir(exist_ok=True)
-    table = {"triton_version": "3.6.0", str(tokens): dict(zip(NUMBERS, values, strict=True))}
+    table = {"triton_version": "3.6.0", str(tokens): dict(zip(NEEDED, values, strict=True))}
     (folder / name).write_text(json.dumps(table))
 
 
@@ -69,7 +68,7 @@ def test_the_winner_of_the_nearest_batch_size_is_likeliest_in_any_order_of_block
     for tokens, values in ((16, SMALL), (32, SMALL), (2048, LARGE)):
         here = [r for r, c in enumerate(rows) if c[f"{SHAPE_PREFIX}M"] == tokens]
         best = sorted(here, key=lambda r: -found[r])[:2]
-        told = dict(zip(NUMBERS, values, strict=True))
+        told = dict(zip(NEEDED, values, strict=True))
         assert all(rows[r][n] == told[n] for r in best for n in TOLD)
         assert {rows[r]["GROUP_SIZE_M"] for r in best} == {1, 64}
 
