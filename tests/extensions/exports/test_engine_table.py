@@ -202,7 +202,9 @@ def test_defaults_are_those_of_the_engines() -> None:
     ]
     block = vllm_default(8, "fp8_w8a8", (128, 64))
     assert block is not None
-    assert [tuple(block.configuration(m).values()) for m in (16, 17, 65)] == [
+    assert [tuple(block.configuration(m).values()) for m in (4, 8, 16, 17, 65)] == [
+        (16, 64, 64, 1, 4, 4),
+        (16, 64, 64, 1, 4, 3),
         (16, 128, 64, 1, 4, 3),
         (16, 128, 64, 32, 4, 3),
         (64, 128, 64, 32, 4, 3),

@@ -1,7 +1,7 @@
 """Default configurations that an engine runs without a table, by batch size, for pins.
 
-The rules are those of vLLM 0.28 (its pull request 34846) and of SGLang (at 02c7c97), on NVIDIA devices. A
-rule is a function of the batch size that changes at a few steps: pins at both sides of each step say all.
+The rules are those of vLLM 0.33 and of SGLang (at 02c7c97), on NVIDIA devices. A rule is a function of the
+batch size that changes at a few steps: pins at both sides of each step say all.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def vllm_default(experts: int, dtype: str, block_shape: BlockShape | None) -> De
     Returns:
         None for weights of 4 and 8 bits with a block shape, whose tiles vLLM chooses as it launches.
     """
-    source = "vLLM 0.28"
+    source = "vLLM 0.33"
     if block_shape is None:
         crowd = 129 * max(experts, 1)
         return DefaultRule(
@@ -48,8 +48,18 @@ def vllm_default(experts: int, dtype: str, block_shape: BlockShape | None) -> De
     if dtype != "fp8_w8a8":
         return None
     rows, columns = block_shape
+    halves = rows % 64 == 0
     return DefaultRule(
-        lambda m: _row(16 if m <= 64 else 64, rows, columns, 1 if m <= 16 else 32, 4, 3), (17, 65), source
+        lambda m: _row(
+            16 if m <= 64 else 64,
+            64 if halves and m <= 8 else rows,
+            columns,
+            1 if m <= 16 else 32,
+            4,
+            4 if halves and m <= 4 else 3,
+        ),
+        (5, 9, 17, 65),
+        source,
     )
 
 
