@@ -4,6 +4,7 @@ Permutations come from a keyed bijection of the indices, so that any part of one
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,13 +98,8 @@ def _routed(of: Routing, tokens: int, elements: int, key: int, family: Family) -
     Args:
         family: all alike routed otherwise; to the fewest experts if values are to be equal or sparse.
     """
-    rng = np.random.Generator(np.random.PCG64(key))
-    likely = -of.skew * np.log1p(rng.permutation(of.experts))
-    if family in (Family.REPEATED, Family.SPARSE, Family.ZEROS):
-        likely[of.chosen :] -= 1e3
-    # The largest of logarithms of weights plus Gumbel noise are a draw without repetition.
-    scores = likely + rng.gumbel(size=(tokens, of.experts))
-    chosen = np.argpartition(scores, of.experts - of.chosen, axis=1)[:, of.experts - of.chosen :].reshape(-1)
+    few = family in (Family.REPEATED, Family.SPARSE, Family.ZEROS)
+    chosen = _chosen(tokens, of.experts, of.chosen, of.skew, few, key)
     padded = -(-np.bincount(chosen, minlength=of.experts) // of.block) * of.block
     ends = np.cumsum(padded)
     if of.part == "count":
@@ -117,6 +113,19 @@ def _routed(of: Routing, tokens: int, elements: int, key: int, family: Family) -
     own = chosen[order]
     first = np.searchsorted(own, np.arange(of.experts))
     found[(ends - padded)[own] + np.arange(chosen.size) - first[own]] = order
+    return found
+
+
+@lru_cache(maxsize=2)
+def _chosen(tokens: int, experts: int, count: int, skew: float, few: bool, key: int) -> Integers:
+    """Experts of each token, one after another; parts of a routing share them."""
+    rng = np.random.Generator(np.random.PCG64(key))
+    likely = -skew * np.log1p(rng.permutation(experts))
+    if few:
+        likely[count:] -= 1e3
+    # The largest of logarithms of weights plus Gumbel noise are a draw without repetition.
+    scores = likely + rng.gumbel(size=(tokens, experts))
+    found: Integers = np.argpartition(scores, experts - count, axis=1)[:, experts - count :].reshape(-1)
     return found
 
 
