@@ -39,7 +39,7 @@ def refused(place: str, value: object) -> str:
         ("trials", "no such field here; belongs under budget"),
         ("kernel.grid", BELONGS_TO_LAUNCHES),
         ("kernel.budget", "no such field here; belongs at the top level"),
-        ("dimensions", "no such field here; belongs under workloads"),
+        ("dimensions", "no such field here; belongs under workloads or under known_winners"),
         (
             "kernel.dtype",
             "no such field here; belongs under kernel.arguments or under kernel.buffers or under "
@@ -53,7 +53,7 @@ def refused(place: str, value: object) -> str:
         ),
         (
             "parameters.0.block",
-            "no such field here; belongs under kernel.launch or under kernel.launches.launch",
+            f"{BELONGS_TO_LAUNCHES} or under kernel.arguments.draw.routing",
         ),
         ("trails", "no such field; did you mean 'trials' under budget?"),
         ("TRIALS", "no such field; did you mean 'trials' under budget?"),
