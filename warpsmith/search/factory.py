@@ -24,7 +24,7 @@ _CLASSES: dict[SearcherName, type[SetSearcher]] = {
 
 @dataclass(frozen=True)
 class Hints:
-    """What is known of a space before it is searched."""
+    """Knowledge of a space before its search."""
 
     warm_starts: Sequence[Configuration] = ()
     """Configurations to propose first. Their results may mislead, so the default searcher drops them if fresh

@@ -189,7 +189,7 @@ def _part(
     rng: np.random.Generator,
     until: float,
 ) -> _Linked:
-    """What connected constraints allow, depth first in pieces; of more than twice `keep` rows a sample.
+    """Rows that connected constraints allow, depth first in pieces; of more than twice `keep` a sample.
 
     Raises:
         _Late: `until` passed before.

@@ -38,7 +38,7 @@ KERNELS = {
 
 @dataclass(frozen=True)
 class Asked:
-    """What the inputs do not say, and where jobs are written."""
+    """Options of the command: facts that the inputs lack, and the folder for jobs."""
 
     tp: int = 1
     ep: int = 1

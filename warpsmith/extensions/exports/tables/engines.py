@@ -82,7 +82,7 @@ def dtype_word(options: TableOptions) -> str:
 
 @dataclass(frozen=True)
 class MoeShape:
-    """What the name of a fused MoE layer's table says of the layer on one device."""
+    """Facts in the name of a fused MoE layer's table, on one device."""
 
     experts: int
     size: int
