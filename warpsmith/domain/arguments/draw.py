@@ -41,7 +41,7 @@ Bound = Annotated[float | Expression, Field(union_mode="left_to_right")]
 
 
 class Routing(Frozen):
-    """How tokens are routed to experts: `moe_align_block_size` of vLLM and SGLang.
+    """Routing of tokens to experts, as `moe_align_block_size` of vLLM and SGLang gives it.
 
     Row r is choice r % chosen of token r // chosen. Rows are sorted by expert, and each expert's are padded
     to whole blocks with the number of rows.
