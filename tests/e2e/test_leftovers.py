@@ -20,9 +20,7 @@ def test_nothing_is_left_after_a_good_end_or_after_a_kill(tmp_path: Path) -> Non
     try:
         tuning.wait_until(lambda said: "searching" in said)
         assert comes_true(lambda: any(temporary.glob("*/warpsmith-*")), 20), "its children have folders"
-        family = [tuning.process.pid, *tuning.family()]
-        for pid in family:
-            os.kill(pid, signal.SIGSTOP)  # nobody may clear up for another
+        family = tuning.stopped_family()  # nobody may clear up for another
         for pid in family:
             os.kill(pid, signal.SIGKILL)
         tuning.process.wait()

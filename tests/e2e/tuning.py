@@ -64,6 +64,16 @@ class Tuning:
         """Every process that it has led to."""
         return descendants(self.process.pid)
 
+    def stopped_family(self) -> list[int]:
+        """It and every process that it has led to, stopped: whoever ends or begins meanwhile is seen."""
+        stopped: list[int] = []
+        while fresh := {self.process.pid, *self.family()} - set(stopped):
+            for pid in fresh:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
+                    stopped.append(pid)
+        return stopped
+
     def close(self) -> None:
         """SIGKILL to whatever is left."""
         left = [*self.family(), self.process.pid]
