@@ -2,8 +2,9 @@
 
 Nothing is compiled, run or checked: a configuration takes its recorded time, whatever the source says. Only
 the operator can enable it (`WARPSMITH_REPLAY_DIR`, a folder of `NAME-DEVICE.json` or `.json.gz`). Every
-DEVICE becomes one device with its own device class, and a job's `kernel.entry` is the NAME. No child process
-is needed, because no user code is executed.
+DEVICE becomes one device with its own device class, and a job's `kernel.entry` is the NAME. A recording of
+many shapes has a parameter `WS_AT_` and the name for each dimension that differs. No child process is needed,
+because no user code is executed.
 """
 
 import gzip
@@ -26,9 +27,9 @@ from warpsmith.domain.jobs.launch_size import LaunchSize
 from warpsmith.domain.jobs.memory import GuardZones
 from warpsmith.domain.jobs.plan import CaseKey, Compiled, TimingPlan, TimingSamples, WorkloadPlan
 from warpsmith.domain.templates.outcome import CompileFacts, Rejected, Stage
-from warpsmith.domain.templates.space import configuration_key
+from warpsmith.domain.templates.space import SHAPE_PREFIX, configuration_key, is_shape
 from warpsmith.domain.templates.template import ConfiguredKernel
-from warpsmith.errors import InvalidInput, Unavailable
+from warpsmith.errors import InvalidInput, KernelRefused, Unavailable
 from warpsmith.verify.inputs import draw_buffer
 from warpsmith.verify.run_report import Array, Ranges, ReferenceCase, RunReport, Timed
 
@@ -55,19 +56,27 @@ class Recording:
 
     fixed: Mapping[str, Any]
     """Parameters with a single value; a job need not name them."""
-    times: Mapping[str, float | str]
-    """Milliseconds by `configuration_key`, or the word for the failure."""
+    times: Mapping[str, Mapping[str, float | str]]
+    """Milliseconds by `configuration_key` and workload (empty: all), or the word for the failure."""
 
-    def look_up(self, configuration: Mapping[str, Any]) -> float | Rejected:
-        """The recorded time in µs, or the rejection that was recorded."""
+    def look_up(self, configuration: Mapping[str, Any]) -> Mapping[str, float] | Rejected:
+        """The recorded times in µs by workload (empty: all), or the rejection that was recorded."""
         known = {n: v for n, v in self.fixed.items() if n not in configuration}
-        found = self.times.get(configuration_key({**known, **configuration}))
-        if found is None:
-            return Rejected(stage=Stage.SPACE, reason="this configuration was not recorded")
-        if isinstance(found, str):
-            stage = Stage.COMPILE if "Compil" in found else Stage.RUN
-            return Rejected(stage=stage, reason=f"it failed when it was recorded: {found}"[:2000])
-        return found * US_PER_MS
+        own = {n: v for n, v in configuration.items() if not is_shape(n)}
+        found, chosen = self.times.get(configuration_key({**known, **own}), {}), _workload(configuration)
+        if chosen in found:
+            found = {chosen: found[chosen]}
+        timed = {n: ms * US_PER_MS for n, ms in found.items() if not isinstance(ms, str)}
+        if timed or not found:
+            return timed or Rejected(stage=Stage.SPACE, reason="this configuration was not recorded")
+        words = str(next(iter(found.values())))
+        stage = Stage.COMPILE if "Compil" in words else Stage.RUN
+        return Rejected(stage=stage, reason=f"it failed when it was recorded: {words}"[:2000])
+
+
+def _workload(entry: Mapping[str, Any]) -> str:
+    """Key of the workload that an entry of many shapes names; empty for one of a single shape."""
+    return ",".join(f"{n.removeprefix(SHAPE_PREFIX)}={entry[n]}" for n in sorted(entry) if is_shape(n))
 
 
 @lru_cache(maxsize=32)
@@ -81,12 +90,12 @@ def load_recording(path: Path) -> Recording:
         text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         data = json.loads(text)
         parameters: dict[str, list[Any]] = data["tune_params"]
-        times = {}
+        times: dict[str, dict[str, float | str]] = {}
         for entry in data["cache"].values():
-            key = configuration_key({name: entry[name] for name in parameters})
+            key = configuration_key({name: entry[name] for name in parameters if not is_shape(name)})
             value = entry["time"]
             timed = isinstance(value, int | float) and math.isfinite(value) and value > 0
-            times[key] = float(value) if timed else str(value)
+            times.setdefault(key, {})[_workload(entry)] = float(value) if timed else str(value)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as exc:
         raise Unavailable(f"{path.name} is not a recording: {type(exc).__name__}: {exc}") from exc
     return Recording({n: v[0] for n, v in parameters.items() if len(v) == 1}, times)
@@ -145,7 +154,7 @@ class ReplayCompiler:
         if isinstance(found, Rejected):
             future.set_result(found)
         else:
-            future.set_result(Compiled(str(found).encode(), entry, CompileFacts()))
+            future.set_result(Compiled(json.dumps(found).encode(), entry, CompileFacts()))
         return future
 
 
@@ -156,7 +165,7 @@ class ReplayDevice:
     info: DeviceInfo
     trial_s: float
     _plans: dict[CaseKey, WorkloadPlan] = field(default_factory=dict)
-    _loaded: list[float] = field(default_factory=list)
+    _loaded: list[Mapping[str, float]] = field(default_factory=list)
 
     def prepare(self, plan: WorkloadPlan, guards: GuardZones | None = None) -> None:
         """See `DevicePort.prepare`."""
@@ -169,7 +178,7 @@ class ReplayDevice:
     def load(self, compiled: Compiled) -> int:
         """See `DevicePort.load`."""
         time.sleep(self.trial_s)
-        self._loaded.append(float(compiled.binary))
+        self._loaded.append(json.loads(compiled.binary))
         return len(self._loaded) - 1
 
     def unload(self, handle: int) -> None:
@@ -193,8 +202,11 @@ class ReplayDevice:
         return RunReport(outputs, (), (), outputs if repeat else None)
 
     def time(self, handle: int, case: CaseKey, size: LaunchSize, plan: TimingPlan) -> Timed:
-        """The recorded time, the same for every workload and cache state; nothing ran, so no report."""
-        time_us, launches = self._loaded[handle], max(1, plan.launches)
+        """The recorded time, the same for every cache state; nothing ran, so no report."""
+        times, launches = self._loaded[handle], max(1, plan.launches)
+        time_us = times.get("") or times.get(self._plans[case].workload)
+        if time_us is None:
+            raise KernelRefused(f"it has no recorded time on {self._plans[case].workload}")
         samples = TimingSamples((time_us,) * plan.samples, launches)
         return Timed(samples, None, time_us * plan.samples * launches / 1e6)
 

@@ -117,7 +117,7 @@ def nearest_by_ratio(rows: Mapping[int, Configuration], size: int) -> int:
 def written(folder: Path, form: str, shown: JobResult, **options: str) -> tuple[Path, dict[str, Any]]:
     """The table that an export writes, and its part of the evidence."""
     paths = write_export(ExportRequest(shown, table=options), form, folder)
-    (table,) = [p for p in paths if p.name != "evidence.json"]
+    (table,) = [p for p in paths if p.name not in ("evidence.json", "pull-request.md")]
     evidence = json.loads((folder / "evidence.json").read_text())
     assert evidence["device"] == shown.device
     assert evidence["table"]["file"] == str(table.relative_to(folder))

@@ -20,9 +20,11 @@ from warpsmith.extensions.exports.tables.engine_table import engine_table
 from warpsmith.extensions.exports.tables.engines import ENGINES, NEEDED, MoeShape
 from warpsmith.extensions.exports.tables.model_config import SIZES, MoeLayer
 from warpsmith.extensions.exports.tables.moe_job import MoeWork, moe_jobs
+from warpsmith.extensions.exports.wanted import ExportRequest
 from warpsmith.extensions.triton.backend.compile import compile_triton
 from warpsmith.extensions.triton.signature_check import triton_findings
 from warpsmith.job_files.jobfile import parse_job
+from warpsmith.registry import Kind, load
 
 FILE = Path(__file__).parents[2] / "data" / "fused_moe.py"
 TEXT = FILE.read_text()
@@ -208,3 +210,5 @@ def test_a_result_exports_without_options(form: str) -> None:
     assert list(table.rows) == sizes and table.rows[sizes[0]].configuration == fast
     assert table.rows[sizes[-1]].configuration == job.space.defaults
     assert "E=8,N=512,device_name=" in table.path and ",dtype=fp8_w8a8,block_shape=[128," in table.path
+    (asked,) = (text for name, text in load(Kind.EXPORT, form)(ExportRequest(shown)).items() if ".md" in name)
+    assert "tokens routed evenly" in asked and f"| {sizes[-1]} | 6.0 | | the default stays | |" in asked

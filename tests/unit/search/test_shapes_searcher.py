@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from warpsmith.domain.jobs.job import Job, SearcherName
+from warpsmith.domain.jobs.known_winner import KnownWinner
 from warpsmith.domain.templates.space import SHAPE_PREFIX, Constraint, Parameter, Space
 from warpsmith.domain.templates.template import Template
 from warpsmith.search import enumerate_space
@@ -76,6 +77,12 @@ def test_a_template_without_different_shapes_stays_as_it_is() -> None:
     of = job(workloads=[{"dimensions": {"n": 16}}])
     template = Template(kernel=of.kernel, space=of.space)
     assert with_shapes(template, of) is template
+    told = of.model_copy(
+        update={"known_winners": (KnownWinner(dimensions={"n": 32}, configuration={"a": 1}),)}
+    )
+    found = feasible(with_shapes(template, told), told).sole_workloads
+    assert found is not None and not found.any()
+    assert feasible(template, told).sole_workloads is None
     several = job()
     once = with_shapes(template, several)
     assert with_shapes(once, several) is once

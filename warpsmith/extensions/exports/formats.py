@@ -12,8 +12,10 @@ from warpsmith.extensions.exports import torch_op
 from warpsmith.extensions.exports import tvm_ffi as tvm_ffi_files
 from warpsmith.extensions.exports.c_header import c_header
 from warpsmith.extensions.exports.operator import Operator
+from warpsmith.extensions.exports.rendering import rendered
 from warpsmith.extensions.exports.tables import t4 as t4_files
 from warpsmith.extensions.exports.tables.engine_table import engine_table
+from warpsmith.extensions.exports.tables.found_rows import found_rows, mean_speedup
 from warpsmith.extensions.exports.wanted import ExportRequest, Files, evidence
 from warpsmith.report.shape_lookup import Lookup
 
@@ -68,10 +70,18 @@ def t4(wanted: ExportRequest) -> Files:
 
 
 def _engine_table(wanted: ExportRequest, form: str) -> Files:
+    results = (wanted.result, *wanted.more)
     table = engine_table(wanted.result, form, wanted.table, wanted.more)
     others = [json.loads(evidence(result)) for result in wanted.more]
     shown = evidence(wanted.result, table=table.evidence(), **({"more": others} if others else {}))
-    return {table.path: table.text(), "evidence.json": shown}
+    files = {table.path: table.text(), "evidence.json": shown}
+    if "BLOCK_SIZE_M" in table.engine.needed:
+        rows = list(found_rows(results, batch=table.batch))
+        draws = (a.draw.routing for a in wanted.result.job.kernel.declared if a.draw and a.draw.routing)
+        facts = {"result": wanted.result, "rows": rows, "mean": mean_speedup(rows), "table": table}
+        facts |= {"skew": next((routing.skew for routing in draws), None)}
+        files["pull-request.md"] = rendered("table_request.md.jinja", facts)
+    return files
 
 
 vllm_config = partial(_engine_table, form="vllm-config")

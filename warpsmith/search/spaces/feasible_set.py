@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.domain.expressions import Value
-from warpsmith.domain.templates.space import Configuration, Constraint, ParameterValue, Space
+from warpsmith.domain.templates.space import Configuration, Constraint, ParameterValue, Space, is_shape
 from warpsmith.search.spaces.vectorised_constraints import holds
 
 Codes = NDArray[np.int16]
@@ -73,11 +73,12 @@ class FeasibleSet:
 
     @cached_property
     def sole_workloads(self) -> NDArray[np.intp] | None:
-        """[n]: the workload on which each configuration may run, if each has only one and they differ."""
-        if self.allowed.shape[1] < 2 or not len(self) or (self.allowed.sum(axis=1) != 1).any():
+        """[n]: the workload on which each configuration may run, if each has only one, and they differ or the
+        shape is a parameter."""
+        if not len(self) or (self.allowed.sum(axis=1) != 1).any():
             return None
         found = self.allowed.argmax(axis=1)
-        return found if np.ptp(found) else None
+        return found if np.ptp(found) or any(is_shape(p.name) for p in self.space.parameters) else None
 
     def configuration(self, index: int) -> Configuration:
         """The configuration of a row."""

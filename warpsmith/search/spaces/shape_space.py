@@ -14,10 +14,13 @@ REASON = "a trial runs on one workload"
 
 
 def with_shapes(template: Template, job: Job) -> Template:
-    """The template with a parameter for every dimension that differs between the job's workloads."""
-    varying = [
-        name for name in job.workloads[0].dimensions if len({w.dimensions[name] for w in job.workloads}) > 1
-    ]
+    """The template with a parameter for every dimension that differs between the job's workloads.
+
+    Those of a single workload count if there are winners of other shapes.
+    """
+    alone = len(job.workloads) == 1 and bool(job.known_winners)
+    names = job.workloads[0].dimensions
+    varying = [n for n in names if alone or len({w.dimensions[n] for w in job.workloads}) > 1]
     if not varying or any(is_shape(p.name) for p in template.space.parameters):
         return template
     parameters = [

@@ -19,6 +19,7 @@ from queue import SimpleQueue
 
 from warpsmith import applications, extras
 from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.state import JobState
 from warpsmith.errors import StorageUnusable, Unavailable
 from warpsmith.extensions.clients.client import Client
 from warpsmith.http_models import JobStatus
@@ -153,12 +154,16 @@ def _start(folder: Path) -> _Service:
     return _Service(process, f"http://127.0.0.1:{port}", log_path, _surroundings())
 
 
-def submit_or_resume(client: Client, job: Job, *, check: bool = True) -> JobStatus:
-    """Submit a job. An equal one that was interrupted goes on; if it has ended, the job is a new one."""
+def submit_or_resume(client: Client, job: Job, *, check: bool = True, anew: bool = True) -> JobStatus:
+    """Submit a job. An equal one that was interrupted goes on; if it has ended, the job is a new one.
+
+    Args:
+        anew: False: one that has ended well is taken for this one.
+    """
     content = hashlib.sha256(job.model_dump_json().encode()).hexdigest()[:40]
     for run in count(1):
         status = client.submit(job, f"tune-{content}-{run}", check=check)
-        if not status.state.is_terminal:
+        if not status.state.is_terminal or (status.state is JobState.DONE and not anew):
             break
     return status
 

@@ -63,13 +63,22 @@ def prove(
 
 def tables(
     inputs: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(help="Logs of vLLM, SGLang or AITER (`-`: stdin), or a model's config.json."),
-    ],
+    ] = None,
     tp: Annotated[int, typer.Option(min=1, help="Of a config.json: devices of a tensor-parallel group.")] = 1,
     ep: Annotated[int, typer.Option(min=1, help="Of these, devices that share the experts out.")] = 1,
     device: Annotated[str, typer.Option(help="Device of a config.json; by default this machine's.")] = "",
     engine: Annotated[Literal["any", "vllm", "sglang"], typer.Option(help="Whose tables.")] = "any",
+    tune: Annotated[Path | None, typer.Option(help="Tune the tables, and write them to a folder.")] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(help="Folder with tables: measure the rows; of a missing one, what others' rows gain."),
+    ] = None,
+    url: Annotated[
+        str, typer.Option(envvar="WARPSMITH_URL", help="Service that runs it; else this machine.")
+    ] = "",
+    again: Annotated[bool, typer.Option("--again", help="Tune anew what was tuned before.")] = False,
     write: Annotated[Path | None, typer.Option(help="Folder for jobs that tune the tables.")] = None,
     kernel: Annotated[Path | None, typer.Option(help="The engine's file; else an installed one's.")] = None,
     hidden: Annotated[int, typer.Option(min=0, help="With a log: the model's hidden size.")] = 0,
@@ -78,15 +87,18 @@ def tables(
     skew: Annotated[float, typer.Option(min=0, max=4, help="Uneven routing; 0: all experts alike.")] = 0.0,
     as_json: AsJson = False,
 ) -> None:
-    """Name the tuning tables that an engine misses, by its log, or asks for, by a model's config.json.
+    """Tuning tables that an engine misses, by its log, or asks for, by a model's config.json: named, tuned,
+    checked.
 
-    Exit code 1 if there is none.
+    Exit code 1 if there is none, or a job did not end well.
     """
+    from warpsmith.extensions.exports.commands.table_runs import TableRun
     from warpsmith.extensions.exports.commands.tables_command import Asked
     from warpsmith.extensions.exports.commands.tables_command import tables as run
 
-    asked = Asked(tp, ep, device, write, kernel, engine, hidden, top_k, skew, known)
-    raise typer.Exit(run(inputs, asked, as_json))
+    wanted = TableRun(url, tune, again) if tune or check else None
+    asked = Asked(tp, ep, device, write, kernel, engine, hidden, top_k, skew, known, check, wanted)
+    raise typer.Exit(run(inputs or (), asked, as_json))
 
 
 def add(app: typer.Typer) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +13,9 @@ from rich.text import Text
 
 from warpsmith.cli.output import echo
 from warpsmith.errors import InvalidInput, WarpsmithError
-from warpsmith.extensions.exports.tables.engine_log import EngineLog, LogPlace, MissingTable, read_log
+from warpsmith.extensions.exports.commands.table_runs import TableJobs, TableRun
+from warpsmith.extensions.exports.tables.engine_log import EngineLog, MissingTable, read_log
+from warpsmith.extensions.exports.tables.known_tables import known_winners, table_rows, tried_rows
 from warpsmith.extensions.exports.tables.model_config import (
     SIZES,
     logged_layer,
@@ -55,6 +57,11 @@ class Asked:
     skew: float = 0.0
     known: Path | None = None
     """Folder with an engine's tables for other layers; None: that of an engine that is installed here."""
+    check: Path | None = None
+    """Folder with the tables to check; None: none are."""
+    run: TableRun | None = None
+    """Where jobs run; None: none do."""
+    layers: int = 0
 
 
 def tables(inputs: Sequence[Path], asked: Asked, as_json: bool) -> int:
@@ -66,57 +73,93 @@ def tables(inputs: Sequence[Path], asked: Asked, as_json: bool) -> int:
     Raises:
         InvalidInput: an input cannot be read, a model has no layer with such a table, or no job can be made.
     """
+    if asked.check and asked.run and asked.run.out:
+        raise InvalidInput("--check", "measures tables as they are; give it without --tune")
     found, asked = _read(inputs, asked)
     if as_json:
         echo(json.dumps(_plain(found), indent=1))
     elif not found.missing:
         echo("no line names a missing table; engines write `Config file not found at ...json`", err=True)
-    else:
+    elif asked.check is None:
         _show(found)
-    if asked.write is not None and found.missing:
-        written = [file for row in found.missing for file in _written(row.place, asked, asked.write)]
-        if not written:
-            words = "no engine with these tables is installed here; give the file of its kernel, and --engine"
-            raise InvalidInput("--kernel", words)
-        echo(f"{len(written)} job{'s' * (len(written) > 1)} in {asked.write}", err=True)
-    return int(not found.missing)
+    if not found.missing:
+        return 1
+    made = _made(found, asked) if asked.write or asked.run else []
+    if asked.write is not None:
+        _write([job for table in made for job in table.jobs], asked.write)
+    return asked.run.of(made) if asked.run is not None else 0
+
+
+def _made(found: EngineLog, asked: Asked) -> list[TableJobs]:
+    made = [made for row in found.missing if (made := _jobs(row, asked)) is not None]
+    if not made:
+        words = "no engine with these tables is installed here; give the file of its kernel, and --engine"
+        raise InvalidInput("--kernel", words)
+    return made
+
+
+def _write(jobs: Sequence[Mapping[str, Any]], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for job in jobs:
+        (folder / f"{job['name']}.json").write_text(json.dumps(job, indent=1) + "\n")
+    echo(f"{len(jobs)} job{'s' * (len(jobs) > 1)} in {folder}", err=True)
 
 
 def _read(inputs: Sequence[Path], asked: Asked) -> tuple[EngineLog, Asked]:
     """All inputs as one log, and what a model's configuration says besides."""
     texts = [(str(path), _text(path, "inputs")) for path in inputs]
     configs = {name: config for name, text in texts if (config := model_config(text)) is not None}
-    log = read_log("\n".join(text for name, text in texts if name not in configs))
+    logs = [text for name, text in texts if name not in configs]
+    log = read_log("\n".join(logs if texts else _checked_lines(asked)))
     missing = list(log.missing)
     for name, config in configs.items():
         layer = moe_layer(config, asked.tp, asked.ep, name)
         missing += model_tables(layer.shape, asked.device or _first_device())
-        asked = replace(asked, hidden=asked.hidden or layer.hidden, top_k=asked.top_k or layer.chosen)
+        asked = replace(
+            asked,
+            hidden=asked.hidden or layer.hidden,
+            top_k=asked.top_k or layer.chosen,
+            layers=layer.count,
+        )
     wanted = tuple(row for row in missing if asked.engine in ("any", row.place.engine.lower()))
     return EngineLog(wanted, log.sizes or SIZES * bool(configs)), asked
 
 
-def _written(place: LogPlace, asked: Asked, folder: Path) -> Iterator[Path]:
-    """Job files of a table; none if no kernel of the engine is at hand, or a job is not made for it."""
+def _checked_lines(asked: Asked) -> list[str]:
+    """The lines of an engine that misses the tables that are checked."""
+    files = asked.check.rglob("E=*.json") if asked.check else ()
+    return [f"Config file not found at {asked.engine}/{file}" for file in sorted(files)]
+
+
+def _jobs(row: MissingTable, asked: Asked) -> TableJobs | None:
+    """Jobs of a table; None if no kernel of the engine is at hand, or no job is made for it."""
+    place = row.place
     engine = place.engine.lower()
     if asked.kernel and asked.engine == "any":
         raise InvalidInput("--engine", "give the engine whose kernel the file has, vllm or sglang")
     path = asked.kernel or _installed(engine)
     if path is None or place.kernel != "fused MoE":
-        return
+        return None
     if not (asked.hidden and asked.top_k):
         raise InvalidInput(
             "--hidden", "no log says it; give --hidden and --top-k, or the model's config.json"
         )
     layer = logged_layer(place, asked.hidden, asked.top_k)
+    work = MoeWork(f"{engine}-config", layer, asked.device or place.device, asked.skew, _known(engine, asked))
+    rows = None
+    if asked.check is not None:
+        file = next((f for f in sorted(asked.check.rglob("E=*.json")) if f.name == row.file), None)
+        rows = table_rows(file) if file else None
+        likely = known_winners(work.known or asked.check, layer.shape, work.device)
+        work = replace(work, tried=tried_rows(rows, likely))
+    jobs = tuple(moe_jobs(work, _text(path, "--kernel"), str(path)))
+    return TableJobs(work.form, row.file, jobs, asked.layers, rows)
+
+
+def _known(engine: str, asked: Asked) -> Path | None:
+    """Folder of the engine's tables."""
     own = _installed(engine)
-    known = asked.known or next((f for f in own.parents if f.name == engine), None) if own else asked.known
-    work = MoeWork(f"{engine}-config", layer, asked.device or place.device, asked.skew, known)
-    folder.mkdir(parents=True, exist_ok=True)
-    for job in moe_jobs(work, _text(path, "--kernel"), str(path)):
-        file = folder / f"{job['name']}.json"
-        file.write_text(json.dumps(job, indent=1) + "\n")
-        yield file
+    return asked.known or (next((f for f in own.parents if f.name == engine), None) if own else None)
 
 
 def _installed(engine: str) -> Path | None:

@@ -3,18 +3,21 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from warpsmith.domain.jobs.known_winner import KnownWinner
+from warpsmith.domain.templates.space import Configuration, ParameterValue
 from warpsmith.extensions.exports.tables.engines import NEEDED, MoeShape
+from warpsmith.extensions.exports.tables.model_config import SIZES
 
 TOLD = tuple(n for n in NEEDED if n != "GROUP_SIZE_M")
 """What winners tell. In which order blocks run often changes nothing, and then the tables have any value."""
 MOST = 1000
 """Winners of a job: those of the layers most like its own."""
 LEAST = 1e-12
+LIKELY = 4
+"""Rows of other layers that a check tries for a batch size."""
 _NAME = re.compile(r"E=(\d+),N=(\d+),device_name=([^,]+?)((?:,[^_]+?=.*?)?)(_down)?\.json")
 _GENERATIONS = tuple(
     re.compile(rf"(?<![A-Z0-9])({names})(?![0-9])")
@@ -41,7 +44,7 @@ def known_winners(folder: Path, shape: MoeShape, device: str) -> list[KnownWinne
         if (experts, size) == (shape.experts, shape.size):
             continue
         away = math.log2(experts / shape.experts) ** 2 + math.log2(size / shape.size) ** 2
-        for tokens, row in _rows(file):
+        for tokens, row in table_rows(file).items():
             values = {n: int(row[n]) for n in TOLD}
             found[(experts, size, tokens, *values.values())] = KnownWinner(
                 dimensions={"M": tokens}, configuration=dict(values), weight=max(math.exp(-0.5 * away), LEAST)
@@ -49,16 +52,43 @@ def known_winners(folder: Path, shape: MoeShape, device: str) -> list[KnownWinne
     return sorted(found.values(), key=lambda w: -w.weight)[:MOST]
 
 
-def _rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def table_rows(file: Path) -> dict[int, Configuration]:
     """Rows of a table by batch size; none of a file that is no table."""
     try:
         table = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return
+        return {}
+    found = {}
     for tokens, row in table.items() if isinstance(table, dict) else ():
         whole = isinstance(row, dict) and all(isinstance(row.get(n), int) for n in NEEDED)
         if whole and tokens.isdecimal() and int(tokens):
-            yield int(tokens), row
+            found[int(tokens)] = {n: row[n] for n in NEEDED}
+    return found
+
+
+def tried_rows(
+    rows: Mapping[int, Configuration] | None, winners: Sequence[KnownWinner]
+) -> dict[int, list[Configuration]]:
+    """What a check tries, by batch size: a table's own row, and what won most elsewhere on sizes like it.
+
+    Args:
+        rows: of the table; None: it is missing, and sizes are those of the tables that engines come with.
+        winners: as `known_winners` has them; without what they do not tell.
+    """
+    return {
+        size: [*([rows[size]] if rows else ()), *_likely(winners, size)]
+        for size in (rows or dict.fromkeys(SIZES))
+    }
+
+
+def _likely(winners: Sequence[KnownWinner], size: int) -> list[Configuration]:
+    """What won most, each by how like its layer and size are."""
+    worth: dict[tuple[tuple[str, ParameterValue], ...], float] = {}
+    for winner in winners:
+        away = math.log2(winner.dimensions["M"] / size)
+        row = tuple(winner.configuration.items())
+        worth[row] = worth.get(row, 0.0) + winner.weight * math.exp(-0.5 * away**2)
+    return [dict(row) for row in sorted(worth, key=lambda row: -worth[row])[:LIKELY]]
 
 
 def _alike(name: str, device: str) -> bool:

@@ -35,6 +35,8 @@ class MoeLayer:
     """The model's hidden size."""
     chosen: int
     """Experts of a token."""
+    count: int = 0
+    """Such layers of the model, with those of its first ones that have no experts; 0: not known."""
 
 
 def model_config(text: str) -> Mapping[str, Any] | None:
@@ -104,7 +106,8 @@ def moe_layer(config: Mapping[str, Any], tp: int, ep: int, where: str) -> MoeLay
         words = f"a slice of {size // slices} is no multiple of the {shape[0]} rows that share a scale"
         raise InvalidInput("--tp", f"{words}; give a smaller --tp, or a larger --ep")
     made = MoeShape(experts // ep, size // slices, dtype, shape, per_channel)
-    return MoeLayer(made, found["hidden size"], found["number of experts of a token"])
+    count = _first(parts, ("num_hidden_layers", "num_layers", "n_layers"))
+    return MoeLayer(made, found["hidden size"], found["number of experts of a token"], count)
 
 
 def _part(of: _Part, name: str) -> _Part:
