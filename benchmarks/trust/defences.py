@@ -48,7 +48,11 @@ AIMED: dict[str, tuple[str, ...]] = {
     "fresh_inputs": ("d03_whole_inputs.cl",),
     "own_clock": ("d16_forged_times.cl:a_third",),
     "floor": ("d16_forged_times.cl:ten_thousandth",),
-    "sanitizers": ("d11_prefetch_past_the_end.cu",),
+    "sanitizers": (
+        "d11_prefetch_past_the_end.cu",
+        "d11_reads_outside.cl",
+        "d10_writes_inputs_back.cl",
+    ),
 }
 """By defence, parts of names of cheats."""
 WITH = {
@@ -59,8 +63,8 @@ WITH = {
 """By defence, those that catch the same."""
 TRIES = 3
 """Times that an aimed cheat is tried: chance may stop it, which is no defence."""
-ELSEWHERE = {"sanitizers": Backend.CUDA, "redrawn_values": Backend.OPENCL}
-"""Other platforms have no such tools; on CUDA no cheat is known that keeps anything without a variable."""
+ELSEWHERE = {"redrawn_values": Backend.OPENCL}
+"""On CUDA no cheat is known that keeps anything without a variable."""
 
 
 def switched_off(defence: str) -> tuple[str, ...]:

@@ -31,6 +31,8 @@ PART = (
     "cheats/d10_changes_inputs.cl:the_last",
     "cheats/d10_changes_lengths.cl:to_half",
     "cheats/d10_keeps_in_inputs.cl",
+    "cheats/d10_writes_inputs_back.cl:restored",
+    "cheats/d11_reads_outside.cl:behind_the_input",
     "cheats/d12_old_padding.cl:last_bit",
     "cheats/d16_forged_times.cl:ten_thousandth",
     "cheats/d11_guards.cl:far_end_of_the_guard",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.jobs.by_value_plan import ParameterSlot
 from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.memory import PagesAt
 from warpsmith.domain.jobs.plan import BufferPlan, Compiled
 from warpsmith.domain.kernels.specialisation import Specialisation
 from warpsmith.domain.templates.outcome import Rejected
@@ -127,6 +128,25 @@ class Memory(Protocol):
 
     def free(self) -> None:
         """Free the memory."""
+        ...
+
+
+@runtime_checkable
+class PageGuarded(Protocol):
+    """Memory between pages without access rights."""
+
+    @property
+    def reached(self) -> Sequence[str]:
+        """Places outside of it at which a launch read or wrote: `before the start`, `past the end`."""
+        ...
+
+    @property
+    def was_written(self) -> bool:
+        """True if a launch wrote to it after `seal`."""
+        ...
+
+    def seal(self) -> None:
+        """Take the right to write from the memory."""
         ...
 
 
@@ -289,6 +309,15 @@ class Device(Protocol):
 
     def close(self) -> None:
         """Release the device before the process ends by itself."""
+        ...
+
+
+@runtime_checkable
+class PageGuarding(Protocol):
+    """A device whose kernels run on the host's cores, in memory that may be anywhere."""
+
+    def guarding(self, at: PagesAt) -> Device:
+        """This device, with memory that is `PageGuarded`."""
         ...
 
 

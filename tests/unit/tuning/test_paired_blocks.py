@@ -1,6 +1,6 @@
 """Timed blocks under throttling, and what sanitizers say of winners."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -88,12 +88,16 @@ class FakeSanitizer(NothingWaits):
 
     found: Mapping[bytes, str]
     broken: bool = False
+    silent: Collection[bytes] = ()
+    """Binaries of which the second tool says nothing."""
     asked: list[bytes] = field(default_factory=list)
 
     def findings(self, compiled: Compiled, plan: WorkloadPlan, size: LaunchSize) -> Mapping[str, str]:
         self.asked.append(compiled.binary)
         if self.broken:
             raise Unavailable("memcheck: no summary")
+        if compiled.binary in self.silent:
+            return {"memcheck": ""}
         return {"memcheck": "", "racecheck": self.found.get(compiled.binary, "")}
 
 
@@ -137,6 +141,15 @@ def test_what_the_users_kernel_has_as_well_rejects_nothing() -> None:
     withdrawn, comparisons = sanitized(FakeSanitizer(both))
     assert withdrawn == ()
     assert "as in your kernel: Race" in {c.sanitizers["racecheck"] for c in comparisons.values()}
+
+
+def test_a_tool_that_cannot_run_the_users_kernel_rejects_nothing() -> None:
+    from warpsmith.domain.templates.space import configuration_key
+
+    default = configuration_key({"BLOCK": 64, "PER": 1}).encode()
+    withdrawn, comparisons = sanitized(FakeSanitizer({best_binary(): "Race"}, silent=[default]))
+    assert withdrawn == ()
+    assert "not told of your kernel: Race" in {c.sanitizers.get("racecheck") for c in comparisons.values()}
 
 
 def test_a_sanitizer_that_does_not_run_is_told_and_rejects_nothing() -> None:

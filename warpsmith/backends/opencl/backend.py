@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from warpsmith.backends.base import (
     Array,
     Bound,
     CompileRequest,
+    Device,
     DeviceFault,
     LaunchRefused,
     LocalSlot,
@@ -23,12 +25,14 @@ from warpsmith.backends.base import (
     pieces_of,
 )
 from warpsmith.backends.opencl.compile import compile_opencl, start_compiler
+from warpsmith.backends.opencl.guard_pages import GuardedPages
 from warpsmith.backends.opencl.image import ImageMemory
 from warpsmith.backends.opencl.platforms import devices, opencl
 from warpsmith.backends.opencl.pocl_cpu_name import cpu_name
 from warpsmith.backends.opencl.pocl_watch import allow_variables, refuse_with, watch
 from warpsmith.domain.device import Backend, DeviceInfo, DeviceLimits
 from warpsmith.domain.jobs.launch_size import LaunchSize
+from warpsmith.domain.jobs.memory import PagesAt
 from warpsmith.domain.jobs.plan import BufferPlan, Compiled
 from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.errors import Unavailable
@@ -75,11 +79,12 @@ def open_device(index: int) -> "OpenClDevice":
 class _ClMemory:
     address = 0
 
-    def __init__(self, device: "OpenClDevice", size_bytes: int) -> None:
+    def __init__(self, device: "OpenClDevice", size_bytes: int, host: Array | None = None) -> None:
         self.size_bytes = size_bytes
         self._device = device
-        cl = device.cl
-        self.buffer = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, max(1, size_bytes))
+        flags = device.cl.mem_flags
+        where = flags.READ_WRITE | (0 if host is None else flags.USE_HOST_PTR)
+        self.buffer = device.cl.Buffer(device.context, where, max(1, size_bytes), host)
 
     def write(self, data: Array, offset_bytes: int = 0) -> None:
         host = np.ascontiguousarray(data).view(np.uint8)
@@ -110,6 +115,35 @@ class _ClMemory:
     def free(self) -> None:
         self._device.forget(self.buffer)
         self.buffer.release()
+
+
+class _GuardedMemory(_ClMemory):
+    """Implements `backends.base.PageGuarded`.
+
+    Raises:
+        LaunchRefused: the driver keeps the contents elsewhere.
+    """
+
+    def __init__(self, device: "OpenClDevice", size_bytes: int, at: PagesAt) -> None:
+        self._pages = GuardedPages(max(1, size_bytes), at, device.align)
+        super().__init__(device, size_bytes, self._pages.bytes)
+        self.seal = self._pages.seal
+        mark = ~self._pages.bytes[:1]
+        self.write(mark)
+        if self._pages.bytes[0] != mark[0]:
+            raise LaunchRefused("the driver keeps buffers elsewhere than it was told")
+
+    @property
+    def reached(self) -> Sequence[str]:
+        return self._pages.reached
+
+    @property
+    def was_written(self) -> bool:
+        return self._pages.was_written
+
+    def free(self) -> None:
+        super().free()
+        self._pages.free()
 
 
 class _ClProgram:
@@ -148,6 +182,17 @@ class OpenClDevice:
             self.context, properties=self.cl.command_queue_properties.PROFILING_ENABLE
         )
         self._views: dict[tuple[int, int], Any] = {}
+        self._pages_at: PagesAt | None = None
+        self.align = device.mem_base_addr_align // 8
+        """Alignment of buffers on which kernels may rely, bytes."""
+
+    def guarding(self, at: PagesAt) -> Device:
+        """See `PageGuarding.guarding`."""
+        if not self.info.shares_host:
+            raise LaunchRefused("the device has a memory of its own")
+        made = copy(self)
+        made._pages_at = at
+        return made
 
     def copy(self, destination: Any, source: Any, **options: Any) -> None:
         """A blocking copy in any direction."""
@@ -169,7 +214,8 @@ class OpenClDevice:
     def allocate(self, size_bytes: int) -> Memory:
         """See `Device.allocate`."""
         try:
-            return _ClMemory(self, size_bytes)
+            at = self._pages_at
+            return _ClMemory(self, size_bytes) if at is None else _GuardedMemory(self, size_bytes, at)
         except self.cl.Error as exc:
             raise DeviceFault(f"{size_bytes} bytes cannot be allocated: {exc}") from exc
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from math import prod
 from typing import NoReturn
 
@@ -39,6 +40,16 @@ WIDE_BYTES = 8
 """Bytes per element in a reference, which computes in float64 or in the widest integer type."""
 
 
+class PagesAt(StrEnum):
+    """Place of the page without access rights that a buffer lies against."""
+
+    BEHIND = "behind"
+    """Behind the last byte, as near as the alignment permits on which kernels may rely."""
+    BEFORE = "before"
+    RIGHT_BEHIND = "right behind"
+    """Right behind the last byte. The buffer is aligned to its elements only."""
+
+
 @dataclass(frozen=True)
 class GuardZones:
     """Memory before and behind each buffer, which no launch may change."""
@@ -47,6 +58,8 @@ class GuardZones:
     """Bytes of the zone before a buffer, and of the one behind it; 0: no zones."""
     small: bool = False
     """Zones of written floats hold subnormal numbers, which show an addition of any size, and hide a read."""
+    pages: PagesAt | None = None
+    """Not zones but pages, which show a read, too, and read-only inputs without the right to write."""
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from warpsmith.backends.base import Device, DeviceFault, LaunchRefused, Program, Repeats
+from warpsmith.backends.base import Device, DeviceFault, LaunchRefused, PageGuarding, Program, Repeats
 from warpsmith.backends.registry import backend_module
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import CacheState
 from warpsmith.domain.jobs.launch_size import LaunchSize
-from warpsmith.domain.jobs.memory import GuardZones
+from warpsmith.domain.jobs.memory import GuardZones, PagesAt
 from warpsmith.domain.jobs.plan import LONG_LAUNCH_US, STEADY_LAUNCH_US, CaseKey, Compiled
 from warpsmith.domain.templates.outcome import CompileFacts
 from warpsmith.errors import Unavailable
@@ -150,8 +150,8 @@ class _Server:
         plan = plan_from_json(request["plan"])
         self._drop(plan.key)
         guards = GuardZones(**request["guards"]) if self._guarded else GuardZones(0)
-        buffers = WorkloadBuffers(self._device, plan, guards)
-        self._workloads[plan.key] = buffers
+        device = self._device if guards.pages is None else _guarding(self._device, PagesAt(guards.pages))
+        self._workloads[plan.key] = WorkloadBuffers(device, plan, guards)
         return {}, []
 
     def _release(self, request: Json, blobs: Sequence[Received]) -> tuple[Json, list[Blob]]:
@@ -258,6 +258,12 @@ class _Server:
             "globals": program.changed_globals(),
         }
         return header, watch.outputs
+
+
+def _guarding(device: Device, at: PagesAt) -> Device:
+    if not isinstance(device, PageGuarding):
+        raise LaunchRefused("the device has no pages to guard buffers")
+    return device.guarding(at)
 
 
 def _outputs(buffers: WorkloadBuffers, ranges: Json | None) -> list[Blob]:

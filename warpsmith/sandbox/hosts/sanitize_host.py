@@ -15,6 +15,7 @@ from warpsmith.domain.jobs.launch_size import LaunchSize
 from warpsmith.domain.jobs.plan import Compiled, WorkloadPlan
 from warpsmith.errors import ChildDied, KernelRefused, Unavailable
 from warpsmith.sandbox.hosts.device_host import ChildOpener, WatchedDevice
+from warpsmith.sandbox.hosts.guard_pages_host import GuardPages
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 LOG = "sanitizer.log"
@@ -138,7 +139,9 @@ class Sanitizer:
             raise Unavailable(f"{tool}: {exc}") from exc
 
 
-def sanitizer_for(device: DeviceInfo, opener: ChildOpener) -> Sanitizer | None:
+def sanitizer_for(device: DeviceInfo, opener: ChildOpener) -> Sanitizer | GuardPages | None:
     """The sanitizer of a device; None if the platform has none."""
+    if device.shares_host:
+        return GuardPages(opener)
     program = find_sanitizer() if device.backend.language.has_nvidia_tools else None
     return None if program is None else Sanitizer(opener, program)

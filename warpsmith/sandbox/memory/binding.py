@@ -10,6 +10,7 @@ import numpy as np
 from warpsmith.backends.base import Array, Bound, Device, LocalSlot, Memory, Packed, Pointer
 from warpsmith.domain.jobs.by_value_plan import Address, PointerPlan, TablePlan, ValuePlan
 from warpsmith.domain.jobs.plan import LocalPlan, ScalarPlan, WorkloadPlan
+from warpsmith.sandbox.memory.canaries import violations
 from warpsmith.sandbox.memory.packing import packed, table
 from warpsmith.sandbox.memory.rotation import Pair
 from warpsmith.verify.dtypes import numpy_dtype
@@ -56,12 +57,9 @@ class AddressTables:
 
     def guard_violations(self, pair: Pair) -> list[str]:
         """Arrays of a pair whose guard zones changed."""
-        return [
-            one.plan.name
-            for one in self._of.get(pair, ())
-            if one.memory.read(0, one.guard) != one.canaries[0]
-            or one.memory.read(one.guard + len(one.contents), one.guard) != one.canaries[1]
-        ]
+        tables = self._of.get(pair, ())
+        found = (violations(t.plan.name, t.memory, t.canaries, len(t.contents)) for t in tables)
+        return [name for names in found for name in names]
 
     def changed(self, pair: Pair) -> list[str]:
         """Arrays of a pair that hold other addresses than were written."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpsmith.backends.base import Array, Bound, Device, Memory, Pointer, Program
+from warpsmith.backends.base import Array, Bound, Device, Memory, PageGuarded, Pointer, Program
 from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.jobs.job import CacheState
 from warpsmith.domain.jobs.launch_size import LaunchSize
@@ -20,7 +20,7 @@ from warpsmith.domain.jobs.memory import (
 )
 from warpsmith.domain.jobs.plan import BufferPlan, Family, WorkloadPlan
 from warpsmith.sandbox.memory.binding import AddressTables, bind
-from warpsmith.sandbox.memory.canaries import canary_pair
+from warpsmith.sandbox.memory.canaries import canary_pair, violations
 from warpsmith.sandbox.memory.fresh_inputs import FreshInputs
 from warpsmith.sandbox.memory.rotation import Pair, rotation
 from warpsmith.sandbox.memory.scratch import Scratch
@@ -225,14 +225,9 @@ class WorkloadBuffers:
 
     def guard_violations(self, pair: Pair = FIRST) -> list[str]:
         """Buffers of a launch whose guard zones changed."""
-        guarded = [slot for slot in self._slots(pair) if slot.guard]
-        violated = [
-            slot.plan.name
-            for slot in guarded
-            if slot.memory.read(0, slot.guard) != slot.canaries[0]
-            or slot.memory.read(slot.end, slot.guard) != slot.canaries[1]
-        ]
-        return violated + self._tables.guard_violations(pair)
+        slots = self._slots(pair)
+        found = (violations(s.plan.name, s.memory, s.canaries, s.plan.size_bytes) for s in slots)
+        return [name for names in found for name in names] + self._tables.guard_violations(pair)
 
     def changed_inputs(
         self, whole: bool, pair: Pair = FIRST, family: Family = Family.DECLARED, variant: int = 0
@@ -244,6 +239,8 @@ class WorkloadBuffers:
 
     def _holds(self, slot: _Slot, whole: bool, variant: int, family: Family) -> bool:
         """True if a read-only input still holds its drawn values, all of them or those of spot checks."""
+        if isinstance(slot.memory, PageGuarded) and slot.memory.was_written:
+            return False
         size = slot.plan.dtype.size_bytes
         tiles = self._tiles(slot.plan, variant, family)
         data = self._input(slot.plan, variant, family) if tiles is None else None
@@ -307,6 +304,8 @@ class WorkloadBuffers:
             slots.append(slot)
             if buffer.role is not Role.OUTPUT:
                 self._fill(slot, index)
+            if buffer.role is Role.INPUT and isinstance(slot.memory, PageGuarded):
+                slot.memory.seal()
         return slots
 
     def _fill(self, slot: _Slot, index: int) -> None:

@@ -4,6 +4,7 @@ import secrets
 
 import numpy as np
 
+from warpsmith.backends.base import Memory, PageGuarded
 from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.memory import GuardZones
@@ -17,6 +18,16 @@ LEAST, MOST = 0.5, 2.0
 """Size of the numbers behind a written buffer of floats."""
 LEAST_PART = 0.25
 """Least size of small numbers, in units of the type's smallest normal number: no type rounds it to zero."""
+
+
+def violations(name: str, memory: Memory, canaries: tuple[bytes, bytes], size_bytes: int) -> list[str]:
+    """The name of a buffer if a launch changed a zone around it, or of each side with a page that it reached
+    for."""
+    if isinstance(memory, PageGuarded):
+        return [f"{place} of {name}" for place in memory.reached]
+    guard = len(canaries[0])
+    seen = (memory.read(0, guard), memory.read(guard + size_bytes, guard)) if guard else canaries
+    return [name] if seen != canaries else []
 
 
 def canary_pair(buffer: BufferPlan, guards: GuardZones) -> tuple[bytes, bytes]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from warpsmith.backends.base import Device, Memory, Pointer
 from warpsmith.domain.jobs.plan import ScratchPlan
+from warpsmith.sandbox.memory.canaries import violations
 from warpsmith.sandbox.memory.spoiling import fill_with_poison, spoil
 
 
@@ -66,12 +67,8 @@ class Scratch:
 
     def guard_violations(self) -> list[str]:
         """Arguments whose guard zones changed."""
-        return [
-            part.plan.name
-            for part in self._parts
-            if part.memory.read(0, part.guard) != part.canaries[0]
-            or part.memory.read(part.guard + part.size_bytes, part.guard) != part.canaries[1]
-        ]
+        found = (violations(p.plan.name, p.memory, p.canaries, p.size_bytes) for p in self._parts)
+        return [name for names in found for name in names]
 
     def free(self) -> None:
         """Free all memory."""

@@ -86,8 +86,9 @@ class SanitizerCheck:
         for tool, words in found.items():
             if not words or tool == NOT_RUN:
                 continue
-            if self._findings(workload, own).get(tool):
-                found[tool] = f"as in your kernel: {words}"
+            theirs = self._findings(workload, own)
+            if theirs.get(tool) or not {tool, NOT_RUN} & theirs.keys():
+                found[tool] = f"{'as in' if tool in theirs else 'not told of'} your kernel: {words}"
                 continue
             wrong = self._disturbed(workload, winner) if words.startswith("Warning: ") else ""
             if wrong is None:

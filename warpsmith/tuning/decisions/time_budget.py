@@ -23,7 +23,7 @@ ENERGIES_S = 6.0
 ENERGY_EACH_S = 30.0
 """`DEVICE_EACH_S` if the objective is energy: three configurations and their energies."""
 HOST_EACH_S = 0.5
-"""`DEVICE_EACH_S` if kernels run on the host's cores, which open quickly and have no sanitizers."""
+"""`DEVICE_EACH_S` if kernels run on the host's cores, which open quickly, one of them for guard pages."""
 
 
 def verification_s(job: Job, baseline: BaselineResult | None, best: float | None = None) -> float:
