@@ -49,6 +49,7 @@ WRITES = "__global volatile float* w = (__global volatile float*)x; const float 
         (f"{WRITES} w[i] = -v; w[i] = v; {SCALES}", ["write protection"], "writes to the input x"),
         (f"*(__global volatile float*)8 = 1.0f; {SCALES}", PLACES[:2], "ended its process: ended by SIGSEGV"),
     ],
+    ids=["behind", "before", "far_behind", "same_value", "restored", "elsewhere"],
 )
 def test_what_no_guard_zone_shows_is_found(
     pool: CompilePool, info: DeviceInfo, body: str, places: list[str], words: str
@@ -71,6 +72,7 @@ def test_one_launch_tells_of_every_buffer(pool: CompilePool, info: DeviceInfo) -
         # Needs buffers that are aligned to 64 bytes.
         "if (i < n / 16) ((__global float16*)y)[i] = 2.0f * ((__global const float16*)x)[i];",
     ],
+    ids=["scales", "vectors", "aligned_vectors"],
 )
 def test_an_honest_kernel_has_no_findings(pool: CompilePool, info: DeviceInfo, body: str) -> None:
     assert found(pool, info, body) == {}
