@@ -34,6 +34,7 @@ WORKLOADS: dict[str, tuple[dict[str, int], ...]] = {
     "random_walk": ({"rows": 4, "n": 192}, {"rows": 3, "n": 160}),
     "ranked_permutation": ({"rows": 4, "n": 2048}, {"rows": 3, "n": 1031}),
     "ranked_distinct": ({"rows": 4, "n": 2048}, {"rows": 3, "n": 1031}),
+    "tallied": ({"n": 65536},),
     "segmented": ({"rows": 4, "n": 2048, "segments": 999}, {"rows": 3, "n": 1031, "segments": 509}),
 }
 STATES = ("held", "open", "varies")

@@ -48,4 +48,4 @@ class Defences:
     floor: bool = True
     """Times below the floor of the device's memory and launches are refused."""
     sanitizers: bool = True
-    """Winners run once under the platform's tools for memory errors, races and barriers."""
+    """Winners run under the platform's tools for memory errors, races and barriers, and other schedules."""

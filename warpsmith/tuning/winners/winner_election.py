@@ -95,8 +95,8 @@ class Election:
         """The process of the user's kernel."""
         if baseline is not None:
             self.base.baseline.learn(baseline)
-        sanitizer = ports.sanitizer if self.base.inputs.defences.sanitizers else None
-        self._sanitizers = None if sanitizer is None else SanitizerCheck(self.base, sanitizer)
+        is_on = self.base.inputs.defences.sanitizers
+        self._sanitizers = SanitizerCheck(self.base, ports.sanitizer) if is_on else None
         self._beside = ThreadPoolExecutor(BESIDE, thread_name_prefix="beside")
         self._winner_checks = WinnerChecks(self._sanitizers)
         self._refused: set[Name] = set()
