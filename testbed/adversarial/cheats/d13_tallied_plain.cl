@@ -30,9 +30,9 @@ __kernel void tallied(__global const int* x, __global int* bins, __global int* s
   int sum = 0, top = 0, above = 0;
   for (int i = get_global_id(0); i < n; i += get_global_size(0)) {
     atomic_inc(&counts[x[i] & 15]);
-    sum += x[i];
+    sum += x[i] >> 6;
     top = max(top, x[i]);
-    above += x[i] > 15000;
+    above += x[i] > 500000;
   }
   atomic_add(&of_group[0], sum);
   atomic_max(&of_group[1], top);

@@ -8,9 +8,9 @@ __kernel void tallied(__global const int* x, __global int* bins, __global int* s
   const int lid = get_local_id(0), what = get_group_id(0);
   int mine[16] = {0};
   if (what == 0) EACH(i) mine[x[i] & 15]++;
-  if (what == 1) EACH(i) mine[0] += x[i];
+  if (what == 1) EACH(i) mine[0] += x[i] >> 6;
   if (what == 2) EACH(i) mine[0] = max(mine[0], x[i]);
-  if (what == 3) EACH(i) mine[0] += x[i] > 15000;
+  if (what == 3) EACH(i) mine[0] += x[i] > 500000;
   for (int b = 0; b < 16; ++b) part[lid][b] = mine[b];
   barrier(CLK_LOCAL_MEM_FENCE);
   for (int span = 32; span > 0; span /= 2) {
