@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from warpsmith.tuning.outputs.binary_checks import undeclared_globals, undeclare
 from warpsmith.tuning.outputs.output_checks import CheckedRun, CheckRules, check_run
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.tasks import CheckedCase
+from warpsmith.tuning.timing import drift
 from warpsmith.tuning.timing.drift import DriftWatch, corrected
 from warpsmith.tuning.trials.first_trial import run_gate, run_trial
 from warpsmith.verify.compare import STRAYS, ErrorBudget, compare
@@ -223,6 +225,39 @@ def test_trials_timed_while_the_device_drifts_are_marked_and_corrected() -> None
     as_timed = run_trial(session, session.inputs.user_template, kernel, session.compile(kernel), times)
     assert isinstance(as_timed, Measured)
     assert as_timed.objective == pytest.approx(1.5, rel=0.01)
+
+
+@pytest.mark.parametrize(("between_s", "timings"), [(1000.0, 16), (1.0, 8)])
+def test_confirmations_leave_the_wall_time_to_trials(
+    between_s: float, timings: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy host a timing takes seconds, however short its launches."""
+    clock = {"s": 0.0}
+    asked: list[str] = []
+
+    def slow_host(configuration: Configuration, workload: str) -> float:
+        clock["s"] += 1.0
+        asked.append(workload)
+        return 100.0 / int(configuration.get("PER", 1))
+
+    monkeypatch.setattr(drift, "time", SimpleNamespace(monotonic=lambda: clock["s"]))
+    ports, _ = fake_ports(slow_host)
+    session = DeviceSession(JOB, ports)
+    own = session.inputs.user_template
+    times = {w.key: 100.0 for w in JOB.workloads}
+    kernel = own.configured(JOB.space.defaults | {"PER": 4})
+    compiled = session.compile(kernel)
+    outcome = run_trial(session, own, kernel, compiled, times)
+    assert isinstance(outcome, Measured)
+    watch = DriftWatch(session, times)
+    watch.prepare()
+    for _ in range(2):
+        clock["s"] += between_s
+        asked.clear()
+        found = watch.confirmed(outcome, kernel, compiled)
+        assert isinstance(found, Measured)
+        assert found.objective == pytest.approx(0.25)
+    assert [asked.count(w.key) for w in JOB.workloads] == [timings / 2] * 2
 
 
 @pytest.mark.parametrize("family", [f for f in Family if f is not Family.EDGE_CASE])

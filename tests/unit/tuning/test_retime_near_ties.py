@@ -6,12 +6,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from warpsmith.domain.jobs.job import Workload
 from warpsmith.domain.templates.outcome import Measured
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import noises, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession
+from warpsmith.tuning.timing.paired_blocks import block_plan
+from warpsmith.tuning.winners import winner_election
 from warpsmith.tuning.winners.retime_near_ties import MOST_NEAR_TIES, TIMINGS, near_ties, retime_near_ties
 from warpsmith.tuning.winners.verify import ComparisonPlan, Finalist, verify_winners
 
@@ -113,3 +116,22 @@ def test_the_winner_is_who_wins_the_play_off(noise: float, block: int) -> None:
     for choice, comparison in zip(result.choices, result.comparisons, strict=True):
         assert choice.speedups[choice.workload] == comparison.speedup.low
         assert {*choice.speedups, *choice.searched} == {"n=4096", "n=1001"}
+
+
+def test_a_near_tie_is_timed_as_briefly_as_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The noise that decides is that of blocks, and a timing that leaves doubt comes again."""
+    job = scale_job()
+    plans: list[object] = []
+
+    def timed(session: DeviceSession, workload: Workload, *built: object) -> float:
+        plans.append(built[-1])
+        return 1.0
+
+    monkeypatch.setattr(winner_election, "timed_once", timed)
+    ports, _ = fake_ports(times)
+    baseline = measure_baseline(DeviceSession(job, ports))
+    template = DeviceSession(job, ports).inputs.user_template
+    outcome = Measured(timings=baseline.timings, objective=0.5)
+    near = [Finalist("c0", template, {"BLOCK": size, "PER": 1}, outcome) for size in (128, 256)]
+    verify_winners(job, ports, near, ComparisonPlan(4, noises(0.04), None), lambda: True, baseline)
+    assert set(plans) == {block_plan(job.objective.cache)}

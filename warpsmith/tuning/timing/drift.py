@@ -28,8 +28,8 @@ SHARE = 0.1
 """Limit on the share of the time that they take."""
 TOLERATED = 0.1
 """Relative drift up to which nothing is corrected, since a measurement has its own noise."""
-CONFIRMING_PAIRS = 4
-"""Pairs of blocks by which an apparent best is confirmed; one pair if a launch is long."""
+CONFIRMING_PAIRS, NEXT_PAIRS = 4, 2
+"""Pairs of blocks that confirm an apparent best, and one soon after another; one pair if a launch is long."""
 LONG_LAUNCH_US = 100_000.0
 
 
@@ -70,7 +70,7 @@ class DriftWatch:
         self._baseline_us = baseline_us
         self._kernel = session.inputs.user_template.configured(session.job.space.defaults)
         self._pending: Future[Compiled | Rejected] | None = None
-        self._due_at = 0.0
+        self._due_at = self._confirms_fully_at = 0.0
         self._drifts = dict.fromkeys(baseline_us, 1.0)
         self._best = math.inf if best is None else best
         self._best_us: dict[str, float] = {}
@@ -156,9 +156,10 @@ class DriftWatch:
     ) -> dict[str, tuple[float, float]]:
         """µs of the user's kernel and of another one by workload key; their ratio is the median of pairs."""
         session, found = self._session, {}
-        plan = block_plan(session.job.objective.cache)
+        plan, began = block_plan(session.job.objective.cache), time.monotonic()
+        most = CONFIRMING_PAIRS if began >= self._confirms_fully_at else NEXT_PAIRS
         for workload in (w for w in session.job.workloads if w.key in keys):
-            pairs = 1 if self._baseline_us[workload.key] > LONG_LAUNCH_US else CONFIRMING_PAIRS
+            pairs = 1 if self._baseline_us[workload.key] > LONG_LAUNCH_US else most
             sides = {
                 "A": self._loaded(self._kernel, own, workload),
                 "B": self._loaded(kernel, compiled, workload),
@@ -170,6 +171,7 @@ class DriftWatch:
                 session.device(workload).unload(loaded.handle)
             own_us = median(blocks["A"])
             found[workload.key] = own_us, own_us / median(map(truediv, blocks["A"], blocks["B"]))
+        self._confirms_fully_at = began + (time.monotonic() - began) / SHARE
         return found
 
     def _loaded(self, kernel: ConfiguredKernel, compiled: Compiled, workload: Workload) -> LoadedKernel:

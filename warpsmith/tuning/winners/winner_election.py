@@ -30,7 +30,7 @@ from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.tuning.session.launch_limits import size_within_limits
 from warpsmith.tuning.tasks import BaselineResult, Withdrawal
 from warpsmith.tuning.timing.energy import energies
-from warpsmith.tuning.timing.paired_blocks import TimedSide
+from warpsmith.tuning.timing.paired_blocks import TimedSide, block_plan
 from warpsmith.tuning.winners.finalists import Finalist, Name, elected, searched_us, serves
 from warpsmith.tuning.winners.gain_checks import Doubt, clock_doubt
 from warpsmith.tuning.winners.one_timing import timed_once
@@ -143,7 +143,7 @@ class Election:
         if self._job.objective.metric is not Metric.TIME:
             return dict(asked)
         sessions: dict[str, DeviceSession] = {}
-        plan = search_plan(self._job.objective.cache)
+        plan = block_plan(self._job.objective.cache)
         found: dict[str, RankedFinalists] = {}
         try:
             for key, (workload, finalists) in asked.items():
