@@ -227,6 +227,28 @@ def test_trials_timed_while_the_device_drifts_are_marked_and_corrected() -> None
     assert as_timed.objective == pytest.approx(1.5, rel=0.01)
 
 
+@pytest.mark.parametrize(("us", "timings"), [(100.5, 0), (90.0, 16)])
+def test_a_first_trial_is_confirmed_only_if_it_beats_the_users_kernel(us: float, timings: int) -> None:
+    asked: list[str] = []
+
+    def model(configuration: Configuration, workload: str) -> float:
+        asked.append(workload)
+        return us if configuration.get("PER") == 4 else 100.0
+
+    ports, _ = fake_ports(model)
+    session = DeviceSession(JOB, ports)
+    own = session.inputs.user_template
+    times = {w.key: 100.0 for w in JOB.workloads}
+    kernel = own.configured(JOB.space.defaults | {"PER": 4})
+    compiled = session.compile(kernel)
+    outcome = run_trial(session, own, kernel, compiled, times)
+    watch = DriftWatch(session, times)
+    watch.prepare()
+    asked.clear()
+    watch.confirmed(outcome, kernel, compiled)
+    assert len(asked) == timings
+
+
 @pytest.mark.parametrize(("between_s", "timings"), [(1000.0, 16), (1.0, 8)])
 def test_confirmations_leave_the_wall_time_to_trials(
     between_s: float, timings: int, monkeypatch: pytest.MonkeyPatch

@@ -72,8 +72,8 @@ class DriftWatch:
         self._pending: Future[Compiled | Rejected] | None = None
         self._due_at = self._confirms_fully_at = 0.0
         self._drifts = dict.fromkeys(baseline_us, 1.0)
-        self._best = math.inf if best is None else best
-        self._best_us: dict[str, float] = {}
+        self._best = 1.0 if best is None else min(best, 1.0)
+        self._best_us = dict(baseline_us)
 
     def prepare(
         self, kernel: ConfiguredKernel | None = None, compiling: "Future[Compiled | Rejected] | None" = None
@@ -108,18 +108,18 @@ class DriftWatch:
         if isinstance(outcome, Measured):
             self._best = min(self._best, outcome.objective)
             for key, us in steady_times_us(self._session.job, outcome).items():
-                self._best_us[key] = min(us, self._best_us.get(key, us))
+                self._best_us[key] = min(us, self._best_us[key])
 
     def confirmed(self, outcome: Outcome, kernel: ConfiguredKernel, compiled: Compiled | Rejected) -> Outcome:
         """The outcome of an apparent best of the job or of a workload, timed in blocks that alternate with
-        those of the user's kernel; any other outcome as it is."""
+        those of the user's kernel; any other outcome, and whatever is no faster than that, as it is."""
         if self._pending is None or not isinstance(outcome, Measured) or isinstance(compiled, Rejected):
             return outcome
         job = self._session.job
         if job.objective.metric is not Metric.TIME:
             return outcome
         times = steady_times_us(job, outcome)
-        better = any(us < self._best_us.get(key, math.inf) for key, us in times.items())
+        better = any(us < self._best_us[key] for key, us in times.items())
         if not better and outcome.objective >= self._best:
             return outcome
         paired = self._on_device(
