@@ -35,6 +35,9 @@ NOT_RUN = "not run"
 LAUNCHES, AT_ONCE = 16, 2
 """Launches in each of so many processes at once, which take the device from each other, after a warning."""
 
+RACES = "racecheck"
+"""Key of a tool that sees races in the memory of a group."""
+
 RESCHEDULED = "rescheduled"
 """Key of launches in another order and with pauses."""
 
@@ -129,7 +132,7 @@ class SanitizerCheck:
         self, found: dict[str, str], workload: Workload, winner: ConfiguredKernel, own: ConfiguredKernel
     ) -> dict[str, str] | Rejected:
         """The findings with what another schedule shows, or a rejection if the user's kernel bears it."""
-        if not self._may_race(winner):
+        if not self._may_race(winner, found):
             return found
         try:
             wrong = self._disturbed(workload, self._rescheduled(workload, winner))
@@ -142,12 +145,12 @@ class SanitizerCheck:
             return Rejected(stage=Stage.SANITIZER, reason=reason[:2000], workload=workload.key)
         return found | {RESCHEDULED: ""}
 
-    def _may_race(self, winner: ConfiguredKernel) -> bool:
-        """True if the user's kernel needs atomics, which a winner may lack, or if no tool sees a missing
-        barrier."""
+    def _may_race(self, winner: ConfiguredKernel, found: Collection[str]) -> bool:
+        """True if the user's kernel needs atomics, which a winner may lack, or if no tool that ran sees a
+        missing barrier."""
         if not winner.kernel.backend.language.is_c_text:
             return False
-        is_unseen = self._sanitizer is None and _GROUP_MEMORY.search(winner.kernel.text)
+        is_unseen = RACES not in found and _GROUP_MEMORY.search(winner.kernel.text)
         return bool(is_unseen) or uses_atomics(self._session.job.kernel.text)
 
     def _rescheduled(self, workload: Workload, kernel: ConfiguredKernel) -> list[ConfiguredKernel]:
