@@ -24,7 +24,8 @@ def test_the_layer_of_a_family_is_found(name: str) -> None:
     config = model_config(json.dumps(held["config"]))
     assert config is not None
     layer = moe_layer(config, held.get("tp", 1), held.get("ep", 1), "config.json")
-    vllm, sglang = model_tables(layer.shape, "NVIDIA H200")
+    vllm, sglang = model_tables(layer, "NVIDIA H200")
+    assert (vllm.hidden, sglang.chosen) == (layer.hidden, layer.chosen)
     assert (sglang.place.layer, layer.hidden, layer.chosen) == (held["layer"], held["hidden"], held["chosen"])
     first, dot, rest = held["layer"].partition(",dtype")
     assert sglang.file == f"{first},device_name=NVIDIA_H200{dot}{rest}.json"
@@ -33,11 +34,11 @@ def test_the_layer_of_a_family_is_found(name: str) -> None:
 
 
 def test_names_of_devices_are_those_of_the_engine() -> None:
-    shape = moe_layer(MIXTRAL, 1, 1, "config.json").shape
-    files = [table.file for table in model_tables(shape, "NVIDIA H200 NVL")]
+    layer = moe_layer(MIXTRAL, 1, 1, "config.json")
+    files = [table.file for table in model_tables(layer, "NVIDIA H200 NVL")]
     assert files == [f"E=8,N=14336,device_name=NVIDIA_H200{nvl}.json" for nvl in ("", "_NVL")]
-    assert [t.place.device for t in model_tables(shape, "")] == ["", ""]
-    assert model_tables(shape, "")[0].file == "E=8,N=14336,device_name=*.json"
+    assert [t.place.device for t in model_tables(layer, "")] == ["", ""]
+    assert model_tables(layer, "")[0].file == "E=8,N=14336,device_name=*.json"
 
 
 def quantised(**fields: object) -> dict[str, Any]:

@@ -159,6 +159,18 @@ def test_the_command_writes_jobs(text: str, more: tuple[Any, ...], tmp_path: Pat
         assert job.name == file.stem and job.kernel.entry == "fused_moe_table"
 
 
+def test_each_model_has_its_own_sizes(tmp_path: Path) -> None:
+    for hidden in (1024, 2048):
+        (tmp_path / f"{hidden}.json").write_text(
+            json.dumps(CONFIG | {"hidden_size": hidden, "intermediate_size": hidden})
+        )
+    own = ("--kernel", FILE, "--engine", "vllm", "--device", "NVIDIA H200", "--write", tmp_path / "jobs")
+    assert ran(tmp_path / "1024.json", tmp_path / "2048.json", *own)[0] == 0
+    made = [json.loads(file.read_text()) for file in (tmp_path / "jobs").iterdir()]
+    shapes = {job["labels"]["table.N"]: job["kernel"]["arguments"][0]["shape"] for job in made}
+    assert shapes == {"1024": ["M", 1024], "2048": ["M", 2048]}
+
+
 def test_what_the_command_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log, write = tmp_path / "log", ("--write", tmp_path / "jobs")
     log.write_text(LOG)

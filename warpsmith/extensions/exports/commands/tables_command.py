@@ -61,7 +61,6 @@ class Asked:
     """Folder with the tables to check; None: none are."""
     run: TableRun | None = None
     """Where jobs run; None: none do."""
-    layers: int = 0
 
 
 def tables(inputs: Sequence[Path], asked: Asked, as_json: bool) -> int:
@@ -114,13 +113,9 @@ def _read(inputs: Sequence[Path], asked: Asked) -> tuple[EngineLog, Asked]:
     missing = list(log.missing)
     for name, config in configs.items():
         layer = moe_layer(config, asked.tp, asked.ep, name)
-        missing += model_tables(layer.shape, asked.device or _first_device())
-        asked = replace(
-            asked,
-            hidden=asked.hidden or layer.hidden,
-            top_k=asked.top_k or layer.chosen,
-            layers=layer.count,
-        )
+        missing += model_tables(layer, asked.device or _first_device())
+        told = asked.hidden or layer.hidden, asked.top_k or layer.chosen
+        asked = replace(asked, hidden=told[0], top_k=told[1])
     wanted = tuple(row for row in missing if asked.engine in ("any", row.place.engine.lower()))
     return EngineLog(wanted, log.sizes or SIZES * bool(configs)), asked
 
@@ -140,11 +135,12 @@ def _jobs(row: MissingTable, asked: Asked) -> TableJobs | None:
     path = asked.kernel or _installed(engine)
     if path is None or place.kernel != "fused MoE":
         return None
-    if not (asked.hidden and asked.top_k):
+    hidden, chosen = row.hidden or asked.hidden, row.chosen or asked.top_k
+    if not (hidden and chosen):
         raise InvalidInput(
             "--hidden", "no log says it; give --hidden and --top-k, or the model's config.json"
         )
-    layer = logged_layer(place, asked.hidden, asked.top_k)
+    layer = logged_layer(place, hidden, chosen)
     work = MoeWork(f"{engine}-config", layer, asked.device or place.device, asked.skew, _known(engine, asked))
     rows = None
     if asked.check is not None:
@@ -153,7 +149,7 @@ def _jobs(row: MissingTable, asked: Asked) -> TableJobs | None:
         likely = known_winners(work.known or asked.check, layer.shape, work.device)
         work = replace(work, tried=tried_rows(rows, likely))
     jobs = tuple(moe_jobs(work, _text(path, "--kernel"), str(path)))
-    return TableJobs(work.form, row.file, jobs, asked.layers, rows)
+    return TableJobs(work.form, row.file, jobs, row.layers, rows)
 
 
 def _known(engine: str, asked: Asked) -> Path | None:

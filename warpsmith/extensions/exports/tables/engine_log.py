@@ -62,6 +62,12 @@ class MissingTable:
     """Configurations that the engine took instead."""
     sizes: set[int] = field(default_factory=set)
     """Batch sizes that the lines themselves name."""
+    hidden: int = 0
+    """The model's hidden size; 0, here and below: no log says it."""
+    chosen: int = 0
+    """Experts of a token."""
+    layers: int = 0
+    """Hidden layers of the model."""
 
 
 @dataclass(frozen=True)

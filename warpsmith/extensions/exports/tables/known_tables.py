@@ -28,12 +28,14 @@ _GENERATIONS = tuple(
 def known_winners(folder: Path, shape: MoeShape, device: str) -> list[KnownWinner]:
     """Winners of other layers' tables below a folder, for the same weights and a device of one generation.
 
-    Each is weighed by how like its layer is, in octaves of `E` and `N`.
+    Each is weighed by how like its layer is, in octaves of `E` and `N`. One that won for several layers is
+    there once, with their weights together.
 
     Args:
         device: name of the device.
     """
-    found: dict[tuple[int, ...], KnownWinner] = {}
+    seen: set[tuple[int, ...]] = set()
+    weights: dict[tuple[int, ...], float] = {}
     own = _NAME.fullmatch(Path(shape.file("vLLM", "x")).name)
     assert own is not None, "engines write such names"
     for file in sorted(folder.rglob("E=*.json")):
@@ -45,11 +47,15 @@ def known_winners(folder: Path, shape: MoeShape, device: str) -> list[KnownWinne
             continue
         away = math.log2(experts / shape.experts) ** 2 + math.log2(size / shape.size) ** 2
         for tokens, row in table_rows(file).items():
-            values = {n: int(row[n]) for n in TOLD}
-            found[(experts, size, tokens, *values.values())] = KnownWinner(
-                dimensions={"M": tokens}, configuration=dict(values), weight=max(math.exp(-0.5 * away), LEAST)
-            )
-    return sorted(found.values(), key=lambda w: -w.weight)[:MOST]
+            won = (tokens, *(int(row[n]) for n in TOLD))
+            if (experts, size, *won) not in seen:
+                seen.add((experts, size, *won))
+                weights[won] = weights.get(won, 0.0) + max(math.exp(-0.5 * away), LEAST)
+    most = sorted(weights.items(), key=lambda one: -one[1])[:MOST]
+    return [
+        KnownWinner(dimensions={"M": m}, configuration=dict(zip(TOLD, row, strict=True)), weight=weight)
+        for (m, *row), weight in most
+    ]
 
 
 def table_rows(file: Path) -> dict[int, Configuration]:

@@ -48,8 +48,9 @@ def model_config(text: str) -> Mapping[str, Any] | None:
     return found if isinstance(found, dict) and found.keys() & {"model_type", "architectures"} else None
 
 
-def model_tables(shape: MoeShape, device: str) -> list[MissingTable]:
+def model_tables(layer: MoeLayer, device: str) -> list[MissingTable]:
     """The tables for which vLLM and SGLang look; a device without a name is `*` in the files' names."""
+    shape = layer.shape
     facts = {"E": str(shape.experts), "N": str(shape.size), "device_name": device, "dtype": shape.dtype}
     facts["block_shape"] = "[{}, {}]".format(*shape.block_shape) if shape.block_shape else ""
     facts["per_channel_quant"] = "True" if shape.per_channel else ""
@@ -58,7 +59,9 @@ def model_tables(shape: MoeShape, device: str) -> list[MissingTable]:
         kept = ((key, value) for key, value in (facts | {"device_name": name}).items() if value)
         place = LogPlace(engine, "fused MoE", tuple(kept))
         file = shape.file(engine, name or "*")
-        made.append(MissingTable(place, file, runs="its own table, or the default"))
+        row = MissingTable(place, file, runs="its own table, or the default")
+        row.hidden, row.chosen, row.layers = layer.hidden, layer.chosen, layer.count
+        made.append(row)
     return made
 
 
