@@ -1,25 +1,32 @@
 """Measure SGLang's fused MoE at every configuration and batch size, for `benchmarks.triton.tables`.
 
-    python -m benchmarks.triton.record_moe --sources FOLDER --layer NAME --out FOLDER
+    python -m benchmarks.triton.record_moe --sources FOLDER --layer NAME --out FOLDER [--share 0.1]
+        [--beside FOLDER]
 
-Every configuration is compiled, launched, compared with the engine's own default in part of its output, and
-timed: device time by graph replay, inputs not in the last-level cache. The best are timed again.
+With a share, configurations are drawn by lot for each batch size; the engine's default and the rows of tables
+that `--beside` names are always among them. Every configuration is compiled, launched, compared with the
+engine's own default in part of its output, and timed: device time by graph replay, inputs not in the
+last-level cache. The best are timed again.
 """
 
 import argparse
 import gzip
 import itertools
 import json
+import random
 import statistics
 import sys
 import time
+from collections.abc import Collection, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.provenance import head, record_folder
+from benchmarks.triton.missing_tables import MISSING
 from benchmarks.triton.moe import NUMBERS, Layer, default_configuration, moe_job
 from benchmarks.trust.record import first_device
 from warpsmith.domain.device import Backend, DeviceInfo
@@ -29,6 +36,9 @@ from warpsmith.domain.jobs.plan import Compiled, TimingPlan, WorkloadPlan, plan_
 from warpsmith.domain.templates.outcome import Rejected
 from warpsmith.domain.templates.template import ConfiguredKernel, Template
 from warpsmith.errors import ChildDied, KernelRefused
+from warpsmith.extensions.exports.tables.known_tables import table_rows
+from warpsmith.extensions.exports.tables.model_config import SIZES
+from warpsmith.extensions.exports.tables.moe_job import SWEPT
 from warpsmith.sandbox import ChildOpener, CompilePool
 from warpsmith.tuning.execution.variants import submit
 from warpsmith.tuning.ports import DevicePort
@@ -36,18 +46,10 @@ from warpsmith.tuning.ports import DevicePort
 LAYERS = {
     "mixtral": Layer("mixtral", experts=8, rows=3584, hidden=4096, top_k=2),
     "qwen": Layer("qwen", experts=64, rows=1536, hidden=2048, top_k=8),
+    **MISSING,
 }
-"""Of the size of Mixtral 8x7B on eight devices, and of a Qwen3 model with half of its experts."""
-TOKENS = (1, 16, 64, 256, 1024, 4096)
-BLOCKS = (16, 32, 64, 128)
-VALUES = {
-    "BLOCK_SIZE_N": [32, 64, 128, 256],
-    "BLOCK_SIZE_K": [64, 128],
-    "GROUP_SIZE_M": [1, 16, 64],
-    "num_warps": [4, 8],
-    "num_stages": [2, 3, 4],
-}
-"""Of the values that SGLang's own tuner sweeps."""
+"""Of the size of Mixtral 8x7B on eight devices, of a Qwen3 model with half of its experts, and those of
+`missing_tables`."""
 SAMPLES, AGAIN, MOST_AGAIN = 8, 1.10, 60
 SHOWN = (2048, 4)
 """Length and number of the stretches of output that are compared."""
@@ -58,17 +60,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--sources", type=Path, required=True)
     parser.add_argument("--layer", choices=LAYERS, required=True)
-    parser.add_argument("--tokens", type=int, nargs="*", default=list(TOKENS))
+    parser.add_argument("--tokens", type=int, nargs="*", default=list(SIZES))
+    parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--beside", type=Path, help="folder with tables of the layer")
     parser.add_argument("--out", type=record_folder, required=True)
     asked = parser.parse_args()
     device = first_device(Backend.CUDA)
     layer, source = LAYERS[asked.layer], (asked.sources / "moe.py").read_text()
+    beside = _rows_of(asked.beside) if asked.beside else ()
     began_s = time.monotonic()
     rows: list[dict[str, Any]] = []
     pool = CompilePool(timeout_s=120)
     try:
         parts = [
-            _Part(pool, device, source, layer, tokens, block) for tokens in asked.tokens for block in BLOCKS
+            _Part(pool, device, source, layer, Chosen(tokens, block, asked.share, beside))
+            for tokens in asked.tokens
+            for block in SWEPT[0]
         ]
         for part in parts:
             rows += part.measured()
@@ -87,19 +94,45 @@ def main() -> int:
     return 0
 
 
+def _rows_of(folder: Path) -> set[tuple[int, ...]]:
+    """Batch size and values of all rows of tables below a folder."""
+    tables = map(table_rows, sorted(folder.rglob("*.json")))
+    return {(m, *(int(row[n]) for n in NUMBERS)) for table in tables for m, row in table.items()}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The configurations of one batch size and block height that are measured."""
+
+    tokens: int
+    block: int
+    share: float
+    """Of the swept ones, drawn by lot."""
+    beside: Collection[tuple[int, ...]]
+    """Further ones: batch size and values."""
+
+    def rows(self, default: Mapping[str, int]) -> list[dict[str, int]]:
+        """The configurations, with the default if it has this height."""
+        swept = list(itertools.product([self.block], *SWEPT[1:]))
+        found: set[tuple[int, ...]] = set(
+            random.Random(f"{self.tokens} {self.block}").sample(swept, round(self.share * len(swept)))
+        )
+        further = [*self.beside, (self.tokens, *default.values())]
+        found |= {tuple(row) for m, *row in further if (m, row[0]) == (self.tokens, self.block)}
+        return [dict(zip(NUMBERS, row, strict=True)) for row in sorted(found)]
+
+
 class _Part:
     """One batch size and block height: everything is compiled at once, then measured."""
 
     def __init__(
-        self, pool: CompilePool, device: DeviceInfo, source: str, layer: Layer, tokens: int, block: int
+        self, pool: CompilePool, device: DeviceInfo, source: str, layer: Layer, chosen: Chosen
     ) -> None:
-        self.job = moe_job(source, layer, tokens)
-        self.block = block
-        self._device, self._tokens = device, tokens
-        self._default = default_configuration(layer, tokens)
-        found = [dict(zip(NUMBERS, (block, *c), strict=True)) for c in itertools.product(*VALUES.values())]
-        if self._default["BLOCK_SIZE_M"] == block and self._default not in found:
-            found.append(self._default)
+        self.job = moe_job(source, layer, chosen.tokens)
+        self.block = chosen.block
+        self._device, self._tokens = device, chosen.tokens
+        self._default = default_configuration(layer, chosen.tokens)
+        found = chosen.rows(self._default)
         self._kernels = [_configured(self.job, c) for c in found]
         self._compiled: list[Future[Compiled | Rejected]] = [
             submit(pool, kernel, self.job.workloads, device) for kernel in self._kernels

@@ -33,6 +33,7 @@ ON_A_GPU = {
     "production.run": ("--jobs-dir", "{tmp}"),
     "triton.tutorials": ("--sources", "{tmp}"),
     "triton.record_moe": ("--sources", "{tmp}", "--layer", "qwen"),
+    "triton.missing_tables": ("tune", "--layers", "nano-ep8", "--kernel", "{tmp}", "--known", "{tmp}"),
     "triton.attacks": (),
 }
 """They measure on CUDA; here they read their arguments and say that there is no device."""
@@ -111,7 +112,7 @@ def test_a_bench_for_a_gpu_tells_that_there_is_none(
         pytest.skip("there is one: the bench would run for minutes")
     words = [w.format(tmp=tmp_path) for w in ON_A_GPU[name]]
     try:
-        assert bench(name, *words, "--out", tmp_path / "out") == 2
+        assert bench(name, "--out", tmp_path / "out", *words) == 2
         told = capsys.readouterr().err
     except SystemExit as end:
         told = str(end.code)

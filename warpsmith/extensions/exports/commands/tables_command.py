@@ -18,6 +18,7 @@ from warpsmith.extensions.exports.tables.engine_log import EngineLog, MissingTab
 from warpsmith.extensions.exports.tables.known_tables import known_winners, table_rows, tried_rows
 from warpsmith.extensions.exports.tables.model_config import (
     SIZES,
+    MoeLayer,
     logged_layer,
     model_config,
     model_tables,
@@ -135,12 +136,7 @@ def _jobs(row: MissingTable, asked: Asked) -> TableJobs | None:
     path = asked.kernel or _installed(engine)
     if path is None or place.kernel != "fused MoE":
         return None
-    hidden, chosen = row.hidden or asked.hidden, row.chosen or asked.top_k
-    if not (hidden and chosen):
-        raise InvalidInput(
-            "--hidden", "no log says it; give --hidden and --top-k, or the model's config.json"
-        )
-    layer = logged_layer(place, hidden, chosen)
+    layer = _layer(row, asked)
     work = MoeWork(f"{engine}-config", layer, asked.device or place.device, asked.skew, _known(engine, asked))
     rows = None
     if asked.check is not None:
@@ -150,6 +146,15 @@ def _jobs(row: MissingTable, asked: Asked) -> TableJobs | None:
         work = replace(work, tried=tried_rows(rows, likely))
     jobs = tuple(moe_jobs(work, _text(path, "--kernel"), str(path)))
     return TableJobs(work.form, row.file, jobs, row.layers, rows)
+
+
+def _layer(row: MissingTable, asked: Asked) -> MoeLayer:
+    hidden, chosen = row.hidden or asked.hidden, row.chosen or asked.top_k
+    if not (hidden and chosen):
+        raise InvalidInput(
+            "--hidden", "no log says it; give --hidden and --top-k, or the model's config.json"
+        )
+    return logged_layer(row.place, hidden, chosen)
 
 
 def _known(engine: str, asked: Asked) -> Path | None:

@@ -23,7 +23,8 @@ from warpsmith.extensions.exports.tables.model_config import SIZES, MoeLayer
 KERNEL = "fused_moe_kernel"
 TRIALS = 48
 """Evaluations of a batch size, about 3 % of a sweep."""
-_LISTS = ((16, 32, 64, 128), (32, 64, 128, 256), (64, 128, 256), (1, 16, 32, 64), (4, 8), (2, 3, 4, 5))
+SWEPT = ((16, 32, 64, 128), (32, 64, 128, 256), (64, 128, 256), (1, 16, 32, 64), (4, 8), (2, 3, 4, 5))
+"""Values of `NEEDED` that engines' own tuners try."""
 _SORTED = {"sorted_token_ids_ptr": "rows", "expert_ids_ptr": "experts", "num_tokens_post_padded_ptr": "count"}
 _SWAPPING = re.compile(r"H(100|200|800|20)(?!\d)")
 """Devices on which engines swap the operands of fp8 products of few rows."""
@@ -126,7 +127,7 @@ def _values(shape: MoeShape, default: Configuration, tried: Sequence[Configurati
     """Values of the parameters: those of what is tried, or of a search."""
     if tried:
         return {n: sorted({int(row[n]) for row in tried}) for n in NEEDED}
-    values = {n: sorted({*own, int(default[n])}) for n, own in zip(NEEDED, _LISTS, strict=True)}
+    values = {n: sorted({*own, int(default[n])}) for n, own in zip(NEEDED, SWEPT, strict=True)}
     return values | ({"BLOCK_SIZE_K": [shape.block_shape[1]]} if shape.block_shape else {})
 
 
