@@ -36,8 +36,8 @@ MISSING = {
         Layer("lfm2-8b-tp2", experts=32, rows=2 * 896, hidden=2048, top_k=4),
         Layer("lfm2-24b", experts=64, rows=2 * 1536, hidden=2048, top_k=4),
         Layer("nano-tp4", experts=128, rows=2 * 464, hidden=2688, top_k=6),
-        Layer("nano-ep8", experts=16, rows=2 * 1856, hidden=2688, top_k=6),
-        Layer("super-ep4", experts=128, rows=2 * 2688, hidden=1024, top_k=22),
+        Layer("nano-ep8", experts=16, rows=2 * 1856, hidden=2688, top_k=1),
+        Layer("super-ep4", experts=128, rows=2 * 2688, hidden=1024, top_k=6),
     )
 }
 """Layers by the names of models that have such sizes. What is no part of a table's name, the hidden size and

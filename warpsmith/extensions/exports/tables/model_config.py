@@ -34,7 +34,7 @@ class MoeLayer:
     hidden: int
     """The model's hidden size."""
     chosen: int
-    """Experts of a token."""
+    """Experts of a token on one device: where experts are shared out, a device has its share of the choices."""
     count: int = 0
     """Such layers of the model, with those of its first ones that have no experts; 0: not known."""
 
@@ -110,7 +110,8 @@ def moe_layer(config: Mapping[str, Any], tp: int, ep: int, where: str) -> MoeLay
         raise InvalidInput("--tp", f"{words}; give a smaller --tp, or a larger --ep")
     made = MoeShape(experts // ep, size // slices, dtype, shape, per_channel)
     count = _first(parts, ("num_hidden_layers", "num_layers", "n_layers"))
-    return MoeLayer(made, found["hidden size"], found["number of experts of a token"], count)
+    chosen = -(-found["number of experts of a token"] // ep)
+    return MoeLayer(made, found["hidden size"], chosen, count)
 
 
 def _part(of: _Part, name: str) -> _Part:
