@@ -12,13 +12,20 @@ from warpsmith.domain.jobs.plan import Compiled, WorkloadPlan
 from warpsmith.domain.templates.outcome import MIN_CLAIM, Verdict
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.testing.fakes import FakeReference, fake_ports
-from warpsmith.testing.jobs import noises
+from warpsmith.testing.jobs import DEVICE, noises
 from warpsmith.tuning.execution.session_ports import SessionPorts
 from warpsmith.tuning.tasks import VerifyResult
-from warpsmith.tuning.winners.process_pairs import LOOK_PAIRS, MIN_PAIRS, PROCESSES
+from warpsmith.tuning.winners.process_pairs import (
+    HOST_PROCESSES,
+    LOOK_PAIRS,
+    MIN_PAIRS,
+    PROCESSES,
+)
 from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners
 
 PAIRS = 4 * PROCESSES
+FIRST_OPENED = 3
+"""Processes that are open while the first pair of them times blocks."""
 
 
 @dataclass
@@ -33,16 +40,23 @@ class Sanitizer(NothingWaits):
 
 
 def verified(
-    gain: float, noise: float = 0.001, least_gain: float | None = MIN_CLAIM
+    gain: float,
+    noise: float = 0.001,
+    least_gain: float | None = MIN_CLAIM,
+    later_gain: float | None = None,
+    shares_host: bool = False,
 ) -> tuple[VerifyResult, Sequence[bytes]]:
-    """Winners that are all faster than the user's kernel by this much."""
+    """Winners that are all faster than the user's kernel by this much; in later pairs of processes by
+    another."""
     found, _ = finalists()
 
     def model(configuration: Configuration, workload: str) -> float:
         own = configuration == JOB.space.defaults
-        return 10.0 if own else 10.0 / gain
+        seen = gain if later_gain is None or len(opener.opened) <= FIRST_OPENED else later_gain
+        return 10.0 if own else 10.0 / seen
 
     ports, opener = fake_ports(model)
+    opener.info = DEVICE.model_copy(update={"shares_host": shares_host})
     sanitizer = Sanitizer()
     ports = SessionPorts(opener, ports.compiler, FakeReference(), sanitizer=sanitizer)
     plan = ComparisonPlan(PAIRS, noises(noise), least_gain)
@@ -73,6 +87,15 @@ def test_a_gain_far_beyond_the_noise_needs_one_pair_of_processes_less() -> None:
     assert {c.verdict for c in result.comparisons} == {Verdict.FASTER}
     assert all(c.other_best_us is not None for c in result.comparisons)
     assert sanitized
+
+
+def test_a_host_stops_early_at_a_gain_on_which_two_pairs_of_processes_agree() -> None:
+    result, sanitized = verified(1.2, shares_host=True)
+    assert {c.pairs for c in result.comparisons} == {HOST_PROCESSES * LOOK_PAIRS}
+    assert {c.verdict for c in result.comparisons} == {Verdict.FASTER}
+    assert sanitized
+    disputed, _ = verified(1.2, later_gain=1.01, shares_host=True)
+    assert {c.pairs for c in disputed.comparisons} == {LOOK_PAIRS + PAIRS // HOST_PROCESSES}
 
 
 def test_where_all_pairs_are_asked_for_none_is_left_out() -> None:

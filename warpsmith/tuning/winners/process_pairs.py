@@ -27,7 +27,7 @@ CLEAR = 0.05
 """Relative gain beyond what may be claimed with which a comparison ends one pair of processes early: several
 times what the addresses of a process change."""
 LOOK_PAIRS = 4
-"""Number of block pairs of the first processes after which a comparison may end for want of a gain."""
+"""Number of block pairs of a pair of processes after which a comparison may end."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,14 @@ class Pairing:
     in_vain: bool = False
     """True once no gain that could be claimed lies within the interval."""
     is_clear: bool = False
-    """True once a claim no longer depends on the last pair of processes."""
+    """True while a gain is so large that more blocks or processes would not change a claim."""
+    is_over: bool = False
+    """True once no further pair of processes is needed."""
 
     @property
     def goes_on(self) -> bool:
         """True if the next pair of processes times this kernel as well."""
-        return not (self.refused is not None or self.in_vain or self.is_clear)
+        return not (self.refused is not None or self.in_vain or self.is_over)
 
     @property
     def timed(self) -> TimedBlocks:
@@ -95,9 +97,9 @@ def time_in_pairs(pairings: Sequence[Pairing], pairs: int, around: PairEnvironme
     The addresses of a process's buffers change the time of small kernels by a per cent or two. A single
     pair would count that as a difference of the kernels, however many blocks it has. That is why one never
     suffices for a claim. To keep the user's kernel it does, if the whole interval of its first blocks is
-    below what may be claimed; and a gain that is far above it after all pairs of processes but one is not
-    timed in the last. A pair of processes serves all pairings, one after the other: opening it takes
-    longer than their blocks.
+    below what may be claimed. A gain that is far above it is not timed in a third, and on the host's own
+    cores, where blocks are long, it has as few of them in each of two, as long as both agree. A pair of
+    processes serves all pairings, one after the other: opening it takes longer than their blocks.
 
     Args:
         pairs: block pairs of all processes together.
@@ -163,8 +165,9 @@ def _time(
     # The first block of all has the clocks up for those that follow.
     warm = [is_warm or order[0] != side for side in "AB"]
     blocks = [side.block(replace(plan, is_warm=w)) for side, w in zip(sides, warm, strict=True)]
-    may_end = not turn and processes > 1 and pairing.least_gain is not None
-    look = 2 * LOOK_PAIRS if may_end else 0
+    is_dear = session.info.shares_host  # blocks of a GPU are over before its processes are open
+    may_end = processes > 1 and pairing.least_gain is not None
+    look = 2 * LOOK_PAIRS if may_end and (not turn or (is_dear and pairing.is_clear)) else 0
     with around.quiet():
         for some in filter(None, (order[:look], order[look:])):
             part = interleaved(some, blocks[0], blocks[1], session.ports.conditions)
@@ -172,8 +175,9 @@ def _time(
                 pairing.refused = part
                 return
             pairing.parts.append(part)
-            if look and len(pairing.parts) == 1 and _in_vain(part, pairing.least_gain):
-                pairing.in_vain = True
+            pairing.in_vain = len(pairing.parts) == 1 and may_end and _in_vain(part, pairing.least_gain)
+            pairing.is_clear = _is_clear(pairing)
+            if look and (pairing.in_vain or (is_dear and pairing.is_clear)):
                 break
         refused = None
         if not pairing.in_vain:
@@ -183,8 +187,8 @@ def _time(
     if refused is not None:
         pairing.refused = refused
         return
-    pairing.is_clear = turn == processes - 2 > 0 and _is_clear(pairing)
-    if pairing.in_vain or pairing.is_clear or turn == processes - 1:
+    pairing.is_over = turn == processes - 1 or (turn > 0 and pairing.is_clear)
+    if pairing.in_vain or pairing.is_over:
         around.last(pairing, *sides)
 
 

@@ -34,7 +34,7 @@ class MoeLayer:
     hidden: int
     """The model's hidden size."""
     chosen: int
-    """Experts of a token on one device: where experts are shared out, a device has its share of the choices."""
+    """Experts of a token on one device, which has its share of them where experts are shared out."""
     count: int = 0
     """Such layers of the model, with those of its first ones that have no experts; 0: not known."""
 
