@@ -4,13 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from warpsmith.domain.templates.space import Configuration
-from warpsmith.http_models import CandidateView, DispatchEntry, JobResult
+from warpsmith.http_models import JobResult
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-LAUNCH_RULE = "tight_grid"
-"""Rule whose parameters change a launch and not the kernel."""
 
 
 def comparison_table(result: JobResult) -> "Table":
@@ -32,42 +29,10 @@ def has_gain(result: JobResult) -> bool:
 
 
 def reason_lines(result: JobResult) -> list[str]:
-    """Lines on why the job ended, which gains are the launch's, and how far the search came; for older
-    results, the detail instead of the first and the last."""
+    """Lines on why the job ended and how far the search came; for older results, the detail."""
     if result.reason is None:
-        return [line for line in (result.detail, launch_words(result)) if line]
-    return [line for line in (result.reason.sentence, launch_words(result), result.reason.search) if line]
-
-
-def launch_words(result: JobResult) -> str:
-    """Workloads whose gain is the launch's, in a sentence; empty without one.
-
-    A gain is the launch's if no other parameter differs from its default, with which the template is the
-    kernel as posted.
-    """
-    candidates = {c.id: c for c in result.candidates}
-    of_launch: list[str] = []
-    fixed: set[str] = set()
-    for entry in result.dispatch:
-        candidate = candidates.get(entry.candidate or "")
-        if candidate is not None and _changes_launch_alone(entry, candidate):
-            of_launch.append(entry.workload)
-            fixed |= {a.rule for a in candidate.applied if not a.parameters}
-    if not of_launch:
-        return ""
-    words = f"on {', '.join(of_launch)} the gain is the launch's alone: your kernel without the threads that"
-    besides = f" (what {', '.join(sorted(fixed))} did stands too)" if fixed else ""
-    return f"{words} have no work{besides}"
-
-
-def _changes_launch_alone(entry: DispatchEntry, candidate: CandidateView) -> bool:
-    """True if the parameters that differ from their defaults are the launch's, and there are some."""
-    if entry.configuration is None:
-        return False
-    defaults = candidate.space.defaults
-    names = {p for a in candidate.applied if a.rule == LAUNCH_RULE for p in a.parameters}
-    changed = {name for name, value in entry.configuration.items() if value != defaults.get(name)}
-    return bool(changed) and changed <= names
+        return [result.detail] if result.detail else []
+    return [line for line in (result.reason.sentence, result.reason.search) if line]
 
 
 def baseline_table(result: JobResult) -> "Table | None":

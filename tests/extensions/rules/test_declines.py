@@ -24,6 +24,17 @@ def report(
     **launch: Any,
 ) -> TemplateReport:
     """What the rules make of a CUDA kernel over rows, those of `deny` left out."""
+    return make_template(over_rows(body, head, workload, deny, **launch))
+
+
+def over_rows(
+    body: str,
+    head: str = HEAD,
+    workload: dict[str, int] | None = None,
+    deny: tuple[str, ...] = (),
+    **launch: Any,
+) -> Job:
+    """A job with a CUDA kernel over rows."""
     fields = {
         "name": "k",
         "kernel": {
@@ -40,7 +51,7 @@ def report(
         "workloads": [{"dimensions": workload or {"rows": 4, "n": 128}}],
         "rewrite": {"deny": deny},
     }
-    return make_template(Job.model_validate(fields))
+    return Job.model_validate(fields)
 
 
 def reason(found: TemplateReport, rule: str) -> str:

@@ -2,14 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from tests.unit.cli.test_report import entry, rendered, result
 from warpsmith.domain.reason import Reason, ReasonCode
 from warpsmith.domain.state import JobState
 from warpsmith.domain.templates.outcome import TimeSummary, WorkloadTiming
-from warpsmith.domain.templates.space import Configuration, Parameter, Space
-from warpsmith.domain.templates.template import AppliedRule
 from warpsmith.http_models import JobResult
 from warpsmith.report.bundle import report_html
 from warpsmith.report.tables import baseline_table, comparison_table, reason_lines
@@ -58,29 +54,3 @@ def test_a_job_that_failed_shows_the_baseline_that_was_measured() -> None:
     assert table is not None
     assert "n=4096" in rendered(table)
     assert baseline_table(kept(baseline=(timing,))) is None
-
-
-@pytest.mark.parametrize(
-    ("configuration", "is_launch"),
-    [
-        ({"BLOCK": 64, "PER": 1, "WS_GRID": 1}, True),
-        ({"BLOCK": 128, "PER": 1, "WS_GRID": 1}, False),
-        ({"BLOCK": 64, "PER": 4, "WS_GRID": 0}, False),
-        ({"BLOCK": 64, "PER": 1, "WS_GRID": 0}, False),
-    ],
-)
-def test_a_gain_that_is_the_launchs_alone_is_said(configuration: Configuration, is_launch: bool) -> None:
-    candidate = result().candidates[0]
-    grid = Parameter(name="WS_GRID", values=(0, 1), usual=1)
-    tight = AppliedRule(rule="tight_grid", detail="along x", parameters=("WS_GRID",))
-    changed = candidate.model_copy(
-        update={
-            "applied": (*candidate.applied, tight, AppliedRule(rule="restrict", detail="x")),
-            "space": Space(parameters=(*candidate.space.parameters, grid)),
-        }
-    )
-    found = result(candidates=(changed,), dispatch=(entry("n=4096", configuration, "…"), entry("n=1001")))
-    said = [line for line in reason_lines(found) if "on n=4096 the gain is the launch's alone" in line]
-    assert len(said) == is_launch
-    assert all(line.endswith("have no work (what restrict did stands too)") for line in said)
-    assert ("the gain is the launch&#39;s alone" in report_html(found)) == is_launch

@@ -196,7 +196,7 @@ else:
     # A literal, so that a wrong name is refused with all names, and the schema lists them.
     RuleName = Literal[(*named(Kind.RULE), *named(Kind.LAST_RULE))]
 """Name of a registered rewrite rule."""
-REMOVED_RULES = ("register_tile", "row_group", "stencil_tile", "early_reads")
+REMOVED_RULES = ("register_tile", "row_group", "stencil_tile", "early_reads", "tight_grid")
 """Rules of earlier versions, which won on no GPU."""
 
 

@@ -15,7 +15,6 @@ EXTENSION = Extension(
         Kind.RULE: {
             "lift_constants": f"{ROOM}.sizes.lift_constants:LiftConstants",
             "block_size": f"{ROOM}.sizes.block_size:BlockSize",
-            "tight_grid": f"{ROOM}.sizes.tight_grid:TightGrid",
             "register_sum": f"{ROOM}.elements.register_sum:RegisterSum",
             "row_in_registers": f"{ROOM}.rows.row_in_registers:RowInRegisters",
             "row_split": f"{ROOM}.rows.row_split:RowSplit",

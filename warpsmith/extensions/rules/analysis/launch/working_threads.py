@@ -13,7 +13,7 @@ from warpsmith.domain.kernels.launch import Launch
 from warpsmith.errors import ExpressionError
 from warpsmith.extensions.rules.analysis.draft import Draft
 from warpsmith.extensions.rules.analysis.indices.index_bounds import bound, guarded
-from warpsmith.extensions.rules.analysis.kernel_facts import AXES, Facts
+from warpsmith.extensions.rules.analysis.kernel_facts import AXES
 from warpsmith.extensions.rules.analysis.threads.places_read import PlacesRead, places_read
 
 SLACK = 1.25
@@ -95,43 +95,9 @@ def _need(draft: Draft, read: PlacesRead, n: int) -> Need | None:
     return None
 
 
-def why_not_once(draft: Draft) -> str:
-    """The reason why it matters how often the same thread runs; empty if it does not."""
-    facts, kernel = draft.facts, draft.kernel
-    source = facts.source
-    if kernel.reached_twice:
-        return f"the kernel writes {kernel.reached_twice} and gets it by two ways"
-    reason = facts.unsafe(source.body, in_order=True)
-    if reason:
-        return reason
-    own = (
-        v for v in source.variables if v.scope is None or v.declaration.start_byte >= source.body.start_byte
-    )
-    if any(v.is_shared for v in own) or kernel.local_arguments:
-        return "threads of a block share memory"
-    return _updated(facts)
-
-
 def takes_turns(draft: Draft) -> bool:
     """True if a thread may find other work each time that it runs, such as by a counter that all share."""
     return _TURNS.search(places_read(draft.facts).text) is not None
-
-
-def _updated(facts: Facts) -> str:
-    """A buffer that is both read and written, so that a repetition may read what another one wrote."""
-    reads: set[str] = set()
-    writes: set[str] = set()
-    for function in facts.source.reachable:
-        for a in facts.accesses(function):
-            if a.root is not None and (a.root.is_array and not a.root.is_parameter):
-                continue
-            if a.writes and (a.root is None or function != facts.source.kernel):
-                return f"it is unclear what `{facts.source.of(a.node)}` writes"
-            name = "" if a.root is None else a.root.name
-            reads |= {name} if a.reads else set()
-            writes |= {name} if a.writes else set()
-    both = sorted(reads & writes)
-    return f"{both[0]} is both read and written" if both else ""
 
 
 def work(launch: Launch, found: tuple[Need, ...], names: Mapping[str, Value]) -> LaunchWork | None:
