@@ -15,7 +15,7 @@ _QUANTISED = (Dtype.INT8, *_FP8)
 def features_of(context: StepContext) -> frozenset[str]:
     """The features of the job's kernel; of a sequence, of its first launch.
 
-    `any`, and those of row, reduction, gather, transpose, stencil, product, quantisation, launch_bound.
+    `any`, and those of row, reduction, quantisation, launch_bound.
     """
     made = {"any", *rewriter().kernel_traits(context.job, context.include_dirs)}
     if _quantises(context.job):

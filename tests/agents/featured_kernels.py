@@ -53,21 +53,21 @@ KERNELS = {
     ),
     "naive_transpose": FeaturedKernel(
         "int i = get_global_id(0), j = get_global_id(1); if (i < w && j < h) y[i * h + j] = a[j * w + i];",
-        ["transpose"],
+        [],
     ),
     "tiled_transpose": FeaturedKernel(
         f"{TILE} __local float tile[16][17]; tile[get_local_id(1)][get_local_id(0)] = a[y0 * w + x];"
         "barrier(1); const int u = get_group_id(1) * 16 + get_local_id(0);"
         "const int v = get_group_id(0) * 16 + get_local_id(1);"
         "y[v * h + u] = tile[get_local_id(0)][get_local_id(1)];",
-        ["transpose"],
+        [],
     ),
     "reused_coordinates_transpose": FeaturedKernel(
         "__local float tile[16 * 17]; uint i = get_global_id(0), j = get_global_id(1);"
         "if (i < w && j < h) { uint at = j * w + i; tile[get_local_id(1) * 17 + get_local_id(0)] = a[at]; }"
         "barrier(1); i = get_group_id(1) * 16 + get_local_id(0); j = get_group_id(0) * 16 + get_local_id(1);"
         "if (i < h && j < w) y[j * h + i] = tile[get_local_id(0) * 17 + get_local_id(1)];",
-        ["transpose"],
+        [],
     ),
     "tiled_copy": FeaturedKernel(
         f"{TILE} __local float tile[16][16]; tile[get_local_id(1)][get_local_id(0)] = a[y0 * w + x];"
@@ -78,7 +78,7 @@ KERNELS = {
         "int i = get_global_id(0), j = get_global_id(1); float sum = 0;"
         "for (int k = 0; k < n; ++k) { float p = a[j * n + k]; float q = b[k * w + i]; sum += p * q; }"
         "y[j * w + i] = sum;",
-        ["product"],
+        [],
     ),
     "product_of_macros": FeaturedKernel(
         "__local float l[256]; __local float r[256]; int i = get_local_id(0), j = get_local_id(1);"
@@ -86,7 +86,7 @@ KERNELS = {
         "R(j, i) = b[(s + j) * w + get_global_id(0)]; barrier(1);"
         "for (int k = 0; k < 16; ++k) sum += L(j, k) * R(k, i); barrier(1); }"
         "y[get_global_id(1) * w + get_global_id(0)] = sum;",
-        ["product"],
+        [],
         before="#define L(i, j) l[j + i * 16]\n#define R(i, j) r[j + i * 16]\n",
     ),
     "product_in_registers": FeaturedKernel(
@@ -96,35 +96,35 @@ KERNELS = {
         "for (int j = 0; j < 8; ++j) { float p = a[m + (k + j) * h];"
         "for (int i = 0; i < 8; ++i) c[i] += p * strip[j * 8 + i]; } barrier(1); }"
         "for (int i = 0; i < 8; ++i) y[m + i * h] = c[i];",
-        ["product"],
+        [],
     ),
     "stencil_by_macro": FeaturedKernel(
         "int i = get_global_id(0) + 1, j = get_global_id(1) + 1; if (i < w - 1 && j < h - 1)"
         "y[AT(i, j)] = a[AT(i - 1, j)] + a[AT(i + 1, j)] + a[AT(i, j - 1)] + a[AT(i, j + 1)] - a[AT(i, j)];",
-        ["stencil"],
+        [],
         before="#define AT(i, j) ((i) + w * (j))\n",
     ),
     "stencil_with_clamped_edges": FeaturedKernel(
         "int c = get_global_id(0); int left = c == 0 ? c : c - 1; int right = c == n - 1 ? c : c + 1;"
         "y[c] = a[left] + a[c] + a[right];",
-        ["stencil"],
+        [],
     ),
     "embedding": FeaturedKernel(
         "int token = b[get_group_id(0)]; for (int i = get_local_id(0); i < w; i += get_local_size(0))"
         "y[get_group_id(0) * w + i] = a[token * w + i];",
-        ["gather", "row"],
+        ["row"],
         read=(FLOAT, INT),
     ),
     "rotary": FeaturedKernel(
         "int t = get_group_id(0); __global const float* angles = a + b[t] * w; int i = get_global_id(1);"
         "y[t * w + i] = c[t * w + i] * angles[i] - c[t * w + i + h] * angles[i + h];",
-        ["gather"],
+        [],
         read=(FLOAT, INT, FLOAT),
     ),
     "sparse_row": FeaturedKernel(
         "int row = get_global_id(0); float sum = 0;"
         "for (int k = c[row]; k < c[row + 1]; ++k) sum += a[k] * d[b[k]]; y[row] = sum;",
-        ["gather"],
+        [],
         read=(FLOAT, INT, INT, FLOAT),
     ),
     "histogram": FeaturedKernel(
@@ -144,7 +144,7 @@ KERNELS = {
     "quantised_gather": FeaturedKernel(
         "int token = b[get_group_id(0)]; for (int i = get_local_id(0); i < w; i += get_local_size(0))"
         "y[get_group_id(0) * w + i] = convert_char_sat(a[token * w + i]);",
-        ["gather", "quantisation", "row"],
+        ["quantisation", "row"],
         read=(FLOAT, INT),
         written=CODES,
     ),

@@ -31,7 +31,7 @@ class Rewriter(Protocol):
         ...
 
     def kernel_traits(self, job: Job, include_dirs: Mapping[str, Path] | None = None) -> frozenset[str]:
-        """Forms of a job's first kernel, such as `row` or `stencil`; empty where its source does not tell."""
+        """Forms of a job's first kernel, such as `row`; empty where its source does not tell."""
         ...
 
 
