@@ -120,7 +120,7 @@ def launch(**changes: Any) -> dict[str, Any]:
         ({"constraints": [{"expression": "BLOK < n"}]}, "constraints.0.expression", "unknown name 'BLOK'"),
         ({"tolerances": {"x": {"rtol": 0, "atol": 0}}}, "tolerances.x", "no output or inout argument"),
         ({"reference": {"kind": "numpy", "source": ""}}, "reference.numpy.source", "at least 1"),
-        ({"rewrite": {"deny": ["row_group"]}}, "rewrite.deny", "no rule row_group any more; leave it out"),
+        ({"rewrite": {"deny": ["row_group"]}}, "rewrite.deny.0", "'lift_constants'"),
     ],
 )
 def test_a_bad_job_names_its_field(changes: dict[str, Any], field: str, words: str) -> None:

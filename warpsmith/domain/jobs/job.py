@@ -4,7 +4,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, StringConstraints, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PrivateAttr, StringConstraints, ValidationInfo, model_validator
 
 from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.arguments.draw_checks import check_draw
@@ -196,8 +196,6 @@ else:
     # A literal, so that a wrong name is refused with all names, and the schema lists them.
     RuleName = Literal[(*named(Kind.RULE), *named(Kind.LAST_RULE))]
 """Name of a registered rewrite rule."""
-REMOVED_RULES = ("register_tile", "row_group", "stencil_tile", "early_reads", "tight_grid")
-"""Rules of earlier versions, which won on no GPU."""
 
 
 class RewritePolicy(Frozen):
@@ -206,14 +204,6 @@ class RewritePolicy(Frozen):
     enabled: bool = True
     allow: tuple[RuleName, ...] = ()
     deny: tuple[RuleName, ...] = ()
-
-    @field_validator("allow", "deny", mode="before")
-    @classmethod
-    def _still_there(cls, names: object) -> object:
-        gone = [name for name in REMOVED_RULES if isinstance(names, list | tuple) and name in names]
-        if gone:
-            raise ValueError(f"there is no rule {' or '.join(gone)} any more; leave it out")
-        return names
 
     def permits(self, rule: str) -> bool:
         """True if the lists allow a rule; `enabled` says whether rules are used at all."""
