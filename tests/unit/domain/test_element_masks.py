@@ -14,7 +14,7 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.jobs.compared_elements import MaskPlan
 from warpsmith.domain.jobs.job import CacheState, Job
-from warpsmith.domain.jobs.memory import job_bytes
+from warpsmith.domain.jobs.memory import all_bytes
 from warpsmith.domain.jobs.plan import BufferPlan, Family, WorkloadPlan, plan_workload
 from warpsmith.measure.roofline import floor_of
 from warpsmith.search.spaces.array_expressions import ArrayWalker
@@ -206,7 +206,7 @@ def test_a_floor_is_of_what_must_be_written() -> None:
 
 def test_a_worker_needs_memory_to_know_what_counts() -> None:
     made, plain = job("i1 < columns"), job(None)
-    assert job_bytes(made, made.workloads[0]).host > job_bytes(plain, plain.workloads[0]).host
+    assert all_bytes(made).host > all_bytes(plain).host
 
 
 def test_kernels_whose_elements_all_count_are_known_as_before() -> None:

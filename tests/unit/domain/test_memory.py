@@ -7,7 +7,7 @@ import pytest
 
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.jobs.job import Job
-from warpsmith.domain.jobs.memory import all_bytes, buffer_bytes, check_memory, fitting, job_bytes
+from warpsmith.domain.jobs.memory import all_bytes, buffer_bytes, check_memory, fitting
 from warpsmith.errors import InvalidInput
 from warpsmith.sandbox.confinement.confine import machine_memory
 from warpsmith.testing.jobs import DEVICE, scale_job
@@ -35,9 +35,9 @@ def test_the_bytes_of_a_workload_are_those_of_its_buffers() -> None:
 
 def test_a_job_holds_two_memories_of_its_buffers_and_more_on_the_host() -> None:
     job = job_of(1_000_000)
-    need = job_bytes(job, job.workloads[0])
+    need = all_bytes(job)
     assert (need.process, need.device) == (8_000_000, 16_000_000)
-    own = job_bytes(job_of(1_000_000, reference="kernel"), job.workloads[0])
+    own = all_bytes(job_of(1_000_000, reference="kernel"))
     assert own.device == need.device
     assert own.host < need.host, "a NumPy reference computes on float64"
 
@@ -46,17 +46,17 @@ def test_inout_buffers_are_held_twice() -> None:
     source = scale_job().model_dump(mode="json", exclude_unset=True)
     source["kernel"]["arguments"][1]["role"] = "inout"
     job = Job.model_validate(source | {"workloads": [{"dimensions": {"n": 1_000_000}}]})
-    assert job_bytes(job, job.workloads[0]).process == 12_000_000
+    assert all_bytes(job).process == 12_000_000
 
 
 def test_workloads_are_held_together() -> None:
     job = job_of(1_000_000, 2_000_000)
-    assert all_bytes(job).process == sum(job_bytes(job, w).process for w in job.workloads)
+    assert all_bytes(job).process == sum(all_bytes(job_of(n)).process for n in (1_000_000, 2_000_000))
 
 
 def test_rotating_sets_are_counted_where_the_device_is_known() -> None:
     job = job_of(1 << 20)
-    one, many = job_bytes(job, job.workloads[0]), job_bytes(job, job.workloads[0], device(80))
+    one, many = all_bytes(job), all_bytes(job, device(80))
     assert many.process > one.process
     assert many.process <= one.process + device(80).limits.total_memory_bytes // 8
 

@@ -9,7 +9,7 @@ from warpsmith.backends.base import LocalSlot, launches_of
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.jobs.launch_size import evaluated
-from warpsmith.domain.jobs.memory import job_bytes
+from warpsmith.domain.jobs.memory import all_bytes
 from warpsmith.domain.templates.outcome import CompileFacts, joined_facts
 from warpsmith.domain.templates.template import Template
 from warpsmith.errors import InvalidInput
@@ -208,7 +208,8 @@ def test_scratch_beyond_the_memory_is_refused() -> None:
 
 def test_scratch_is_counted_once_and_never_drawn_or_expected() -> None:
     job = row_sums()
-    assert job_bytes(job, job.workloads[0]).process == 4 * (16 * 4096 + 16 + 16 * 2)
+    first = job.model_copy(update={"workloads": job.workloads[:1]})
+    assert all_bytes(first).process == 4 * (16 * 4096 + 16 + 16 * 2)
 
 
 def test_the_entries_of_a_template_get_their_values() -> None:

@@ -89,8 +89,8 @@ def buffer_bytes(job: Job, workload: Workload, scope: Mapping[str, Value] | None
     return {a.name: _elements(a, names) * a.dtype.size_bytes for a in job.kernel.declared if a.is_buffer}
 
 
-def job_bytes(job: Job, workload: Workload, device: DeviceInfo | None = None) -> JobBytes:
-    """Peak memory of a job with this workload only.
+def all_bytes(job: Job, device: DeviceInfo | None = None) -> JobBytes:
+    """Peak memory of a job with all its workloads.
 
     Args:
         device: device it runs on. None: one buffer set is counted, and a memory apart from the host's.
@@ -98,11 +98,6 @@ def job_bytes(job: Job, workload: Workload, device: DeviceInfo | None = None) ->
     Raises:
         ExpressionError: a shape cannot be evaluated.
     """
-    return _total([_held(job, workload, device)], device)
-
-
-def all_bytes(job: Job, device: DeviceInfo | None = None) -> JobBytes:
-    """Peak memory of a job with all its workloads; see `job_bytes`."""
     return _total([_held(job, w, device) for w in job.workloads], device)
 
 
