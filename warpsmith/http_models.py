@@ -202,8 +202,8 @@ class DispatchEntry(Frozen):
     shared_bytes: int
     local_bytes: tuple[int, ...] = ()
     """OpenCL: bytes of each argument with the role `local`, in order."""
-    launch: Launch | None = None
-    """Expressions behind `grid`, `block` and `shared_bytes`, for other shapes; None in older results."""
+    launch: Launch
+    """Expressions behind `grid`, `block` and `shared_bytes`, for other shapes."""
     local_arguments: tuple[Argument, ...] = ()
     """Arguments from which `local_bytes` is computed."""
     launches: tuple[DispatchLaunch, ...] = ()

@@ -145,11 +145,9 @@ def _environment() -> Environment:
 
 
 def _has_dispatch_module(result: JobResult) -> bool:
-    """Results of older versions lack the launch expressions."""
     if not result.job.kernel.backend.language.is_c_text:
         return False  # its program launches CUDA's and OpenCL's
-    known = result.limits is not None and all(e.launch is not None for e in result.dispatch)
-    return known and any(e.source is not None for e in result.dispatch)
+    return result.limits is not None and any(e.source is not None for e in result.dispatch)
 
 
 def _file_names(result: JobResult) -> dict[str, str]:

@@ -19,15 +19,9 @@ _Name = tuple[str, str]
 
 
 def launches_of(entry: DispatchEntry) -> tuple[DispatchLaunch, ...]:
-    """The launches of a sequence, or the only one, which takes all arguments.
-
-    Raises:
-        ValueError: an older version wrote the entry, without the launch expressions.
-    """
+    """The launches of a sequence, or the only one, which takes all arguments."""
     if entry.launches:
         return entry.launches
-    if entry.launch is None:
-        raise ValueError("the result does not say what launches are made of; tune the job again")
     only = DispatchLaunch(
         entry=entry.entry,
         arguments=(),
@@ -59,13 +53,13 @@ class Lookup:
     """The dispatch table of a result, for every shape.
 
     Raises:
-        ValueError: an older version wrote the result, without the launch expressions.
+        ValueError: the job ended before its device was known.
     """
 
     def __init__(self, result: JobResult) -> None:
         entries = {e.workload: e for e in result.dispatch}
-        if result.limits is None or any(e.launch is None for e in result.dispatch):
-            raise ValueError("the result does not say what launches are made of; tune the job again")
+        if result.limits is None:
+            raise ValueError("the result does not say what its device can take; tune the job again")
         self.job: Job = result.job
         self.limits = result.limits
         self.own = Template(kernel=self.job.kernel, space=self.job.space).configured(self.job.space.defaults)

@@ -79,7 +79,7 @@ def _one_launch(entry: DispatchEntry | DispatchLaunch) -> str:
     text = f"grid {entry.grid}, block {entry.block}, shared {entry.shared_bytes} B"
     if entry.local_bytes:
         text += f", local arguments {', '.join(str(n) for n in entry.local_bytes)} B"
-    if entry.launch is not None and entry.launch.attributes_text:
+    if entry.launch.attributes_text:
         text += f", {entry.launch.attributes_text}"
     return text
 

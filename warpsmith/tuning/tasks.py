@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from warpsmith.domain.base import Frozen
 from warpsmith.domain.device import Ceilings, DeviceInfo
@@ -399,20 +399,15 @@ class Withdrawal(Frozen):
     """A finalist that failed its second check on a workload, and why."""
 
     words: str = Field(max_length=2000)
-    """The reason; of results of earlier versions, which have nothing else, the whole text."""
-    candidate: str = ""
-    configuration: Configuration = {}
-    workload: str = ""
-    stage: Stage | None = None
+    """The reason."""
+    candidate: str
+    configuration: Configuration
+    workload: str
+    stage: Stage
     log: str = ""
     """Messages of the compiler."""
     case: FailedCase | None = None
     """Inputs of the launch that failed; None: it was not for a launch."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_text(cls, stored: object) -> object:
-        return {"words": stored} if isinstance(stored, str) else stored
 
     @property
     def is_fault(self) -> bool:
@@ -421,8 +416,6 @@ class Withdrawal(Frozen):
 
     def __str__(self) -> str:
         """The text that is shown: workload, configuration, stage and reason."""
-        if self.stage is None:
-            return self.words
         name = configuration_key(self.configuration)
         return f"{self.workload}: {name} {self.stage.value}: {self.words}"[:500]
 

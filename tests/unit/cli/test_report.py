@@ -73,6 +73,7 @@ def entry(
         grid=(4, 1, 1),
         block=(256, 1, 1),
         shared_bytes=0,
+        launch=scale_job().kernel.launch,
     )
 
 

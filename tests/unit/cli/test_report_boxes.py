@@ -50,7 +50,7 @@ def test_use_it_gives_file_launch_and_defines_of_each_workload() -> None:
     launch = "grid (4, 1, 1), block (256, 1, 1), shared 0 B"
     assert f"n=4096 tuned-n_4096.cl {launch} BLOCK=256 PER=4" in shown
     assert f"n=1001 your kernel as posted {launch} The files lie" in shown
-    assert "dispatch.py" not in shown, "an older result has none"
+    assert "dispatch.py" not in shown, "it does not say what its device can take"
 
 
 def test_use_it_names_the_files_that_the_bundle_writes(tmp_path: Path) -> None:

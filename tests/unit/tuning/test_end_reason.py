@@ -34,6 +34,7 @@ from warpsmith.tuning.tasks import (
     StepResult,
     VerifyPayload,
     VerifyResult,
+    Withdrawal,
 )
 
 JOB = scale_job(
@@ -190,7 +191,14 @@ def test_a_gain_that_was_not_confirmed_says_what_was_measured() -> None:
     assert "best was 1.20x; measured again in fresh processes it is 1.01x (95 % interval 0.99 to 1.03)" in (
         found.sentence
     )
-    withdrawn = verified(withdrawn=("n=4096: abc correctness: y is wrong",))
+    fallen = Withdrawal(
+        words="y is wrong",
+        candidate="c0",
+        configuration={},
+        workload="n=4096",
+        stage=Stage.CORRECTNESS,
+    )
+    withdrawn = verified(withdrawn=(fallen,))
     found = ended(step(0, CHANGED), withdrawn, candidates=one)
     assert found.code is ReasonCode.NOT_CONFIRMED
     assert "y is wrong" in found.sentence

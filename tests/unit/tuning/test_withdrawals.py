@@ -243,22 +243,6 @@ def test_a_step_that_is_given_up_late_leaves_what_stands() -> None:
     assert (last.state, last.detail[:5]) == (JobState.DONE, "1.10x")
 
 
-def test_results_of_earlier_versions_load_and_show_the_same_text() -> None:
-    text = "n=4096: BLOCK=256 correctness: y is wrong"
-    stored = {**verified().model_dump(mode="json"), "withdrawn": [text]}
-    found = VerifyResult.model_validate(stored)
-    assert [*map(str, found.withdrawn)] == [text]
-    assert not found.withdrawn[0].is_fault
-    end = job(found).run()
-    assert "repairer" not in roles(end)
-    assert sentence(end) == (
-        ReasonCode.NOT_CONFIRMED,
-        f"the search's best was 2.38x; it was withdrawn: {text}",
-    )
-    now = verified(None, 1.0, fell("c0"))
-    assert VerifyResult.model_validate_json(now.model_dump_json()) == now
-
-
 def two_templates() -> list[Finalist]:
     """Trials of `c0` in blocks of 256, the best on the large workload, and one of `c1` in blocks of 128."""
     found, _ = finalists()

@@ -174,8 +174,7 @@ def _withdrawn(snapshot: JobSnapshot, found: VerifyResult) -> str:
         return ""
     why = fallen[lost.id]
     words = f"the best configuration ({1 / best:.2f}x in the search) was withdrawn"
-    if why.stage is not None:
-        words += f": {why.stage.value}: {why.words[:MOST_QUOTED]}"
+    words += f": {why.stage.value}: {why.words[:MOST_QUOTED]}"
     repairs = sum(p.role == "repairer" and p.rejected in fallen for p in steps_of(snapshot) if not p.turn)
     if not repairs:
         return words
