@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from testbed.fakes import FakeDevice, FakeOpener, fake_ports
 from warpsmith.domain.device import Backend
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.jobs.launch_size import LaunchSize
 from warpsmith.domain.jobs.plan import CaseKey, TimingPlan
 from warpsmith.domain.templates.space import Configuration
-from warpsmith.testing.fakes import FakeDevice, FakeOpener, fake_ports
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.session.device_session import SessionPorts
 from warpsmith.verify.run_report import Timed

@@ -9,11 +9,11 @@ import pytest
 
 from agents.context import StepContext
 from agents.replies.reply_acceptance import accept
+from testbed.fakes import FakeDevice, FakeOpener, ListSink, fake_ports
 from tests.agents.replies import as_text
 from tests.unit.tuning.test_tuning_loops import LIMITS, Listed, times
 from warpsmith.domain.jobs.plan import CaseKey, Family
 from warpsmith.domain.templates.space import Configuration
-from warpsmith.testing.fakes import FakeDevice, FakeOpener, ListSink, fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks.tester_cases import check_proposals

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from testbed.fakes import FakeCompiler, FakeOpener, FakeReference, ListSink
 from warpsmith.domain.device import Backend, DeviceInfo
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.testing.compiler_contract import CompilerContract, KernelOf
 from warpsmith.testing.device_contract import Build, DeviceContract
-from warpsmith.testing.fakes import FakeCompiler, FakeOpener, FakeReference, ListSink
 from warpsmith.testing.jobs import DEVICE
 from warpsmith.testing.kernels import Behaviour, configured
 from warpsmith.testing.reference_contract import ReferenceContract

@@ -2,12 +2,12 @@
 
 import pytest
 
+from testbed.fakes import ListSink
 from testbed.repetitions import nightly
 from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.templates.outcome import CutShort, Measured
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
-from warpsmith.testing.fakes import ListSink
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts

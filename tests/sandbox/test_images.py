@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from testbed.deadlines import HANGS_S
+from testbed.fakes import ListSink
 from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.jobs.job import CacheState, Job
@@ -19,7 +20,6 @@ from warpsmith.errors import KernelRefused
 from warpsmith.extensions.rules.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.sandbox.hosts.device_host import ChildDevice
-from warpsmith.testing.fakes import ListSink
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from testbed.fakes import ListSink
 from tests.extensions.rules.test_edits import copying
 from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.device import DeviceInfo
@@ -15,7 +16,6 @@ from warpsmith.extensions.rules.sizes.block_size import BlockSize
 from warpsmith.extensions.rules.templater import make_template
 from warpsmith.sandbox import ChildOpener, CompilePool, ReferenceRunner
 from warpsmith.source.tree.syntax_tree import Edit
-from warpsmith.testing.fakes import ListSink
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts
 from warpsmith.tuning.trials.slice import SliceLimits, run_slice

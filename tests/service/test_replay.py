@@ -9,6 +9,7 @@ import pytest
 
 from api.routes.service_checks import check_job
 from testbed.deadlines import stretched
+from testbed.fakes import ListSink
 from testbed.recordings import DEVICE, PARAMETERS, milliseconds, replay_job, write_recording
 from warpsmith.backends import replay
 from warpsmith.domain.device import Backend
@@ -18,7 +19,6 @@ from warpsmith.domain.templates.space import Configuration
 from warpsmith.domain.templates.template import Template
 from warpsmith.errors import InvalidInput, Unavailable
 from warpsmith.settings import Settings
-from warpsmith.testing.fakes import ListSink
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.tuning.trials.slice import SliceLimits, SliceStart, run_slice

@@ -1,4 +1,4 @@
-"""A setup over the fake device of `warpsmith.testing.fakes`, for real databases and real processes."""
+"""A setup over the fake device of `testbed.fakes`, for real databases and real processes."""
 
 import itertools
 import os
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from testbed.fakes import fake_ports
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.templates.space import Configuration, configuration_key
 from warpsmith.domain.templates.template import Template
-from warpsmith.testing.fakes import fake_ports
 from warpsmith.tuning.ports import Searcher
 from warpsmith.tuning.session.device_session import SessionPorts
 from worker.device.device_setup import History, Search

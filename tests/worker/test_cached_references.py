@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
+from testbed.fakes import FakeReference
 from tests.worker.test_execute import context, handle_all, submit  # noqa: F401  a fixture
 from warpsmith.domain.jobs.job import Workload
 from warpsmith.domain.jobs.plan import Family, WorkloadPlan, plan_workload
 from warpsmith.domain.state import TaskKind
 from warpsmith.errors import InvalidInput
-from warpsmith.testing.fakes import FakeReference
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.verify.run_report import Array, ReferenceCase
 from worker import task_runner

@@ -21,6 +21,7 @@ from db.repositories.workers import WorkerRepository
 from db.views.job_status import job_status
 from db.views.snapshot import elapsed_s
 from testbed.deadlines import HANGS_S
+from testbed.fakes import FakeOpener
 from testbed.rows import add_task
 from tests.worker.test_execute import context, handle_all, submit
 from warpsmith.domain.device import DeviceInfo
@@ -28,7 +29,6 @@ from warpsmith.domain.state import JobState
 from warpsmith.errors import LeaseLost
 from warpsmith.system.own_locks import lock_folder
 from warpsmith.system.temporary_folder import temporary_folder
-from warpsmith.testing.fakes import FakeOpener
 from warpsmith.testing.jobs import DEVICE, scale_job
 from worker.device.device_lock import POLL_S, device_lock
 from worker.device.process_context import Context

@@ -4,12 +4,12 @@ import re
 
 import pytest
 
+from testbed.fakes import fake_ports
 from tests.extensions.scaffold.test_job_checks import N, X, Y, job_of
 from warpsmith.domain.jobs.job import Job
 from warpsmith.extensions.scaffold.source_checks.idle_threads import idle_threads
 from warpsmith.job_checks.all_findings import known_findings
 from warpsmith.settings import Settings
-from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from testbed.deadlines import stretched
+from testbed.fakes import fake_ports
 from warpsmith.device_checks.distinct_dimensions import distinct_dimensions
 from warpsmith.device_checks.reference_check import check_reference
 from warpsmith.domain.jobs.job import Job, Workload
@@ -13,7 +14,6 @@ from warpsmith.job_checks import parameters
 from warpsmith.job_checks.all_findings import source_findings
 from warpsmith.job_files.finding import Finding
 from warpsmith.source.declarations.device_variables import unfilled_constants
-from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import SCALE_SOURCE, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession

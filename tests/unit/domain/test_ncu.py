@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from testbed.fakes import fake_ports
 from testbed.job_in_memory import Rows
 from warpsmith.domain.expressions import Expression
 from warpsmith.domain.jobs.job import Budget
@@ -14,7 +15,6 @@ from warpsmith.domain.templates.outcome import TimeSummary, WorkloadTiming
 from warpsmith.domain.templates.space import Constraint
 from warpsmith.errors import Unavailable
 from warpsmith.measure.ncu import COUNTERS, options, parse
-from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.decisions.decide import decide
 from warpsmith.tuning.decisions.snapshot import TaskView

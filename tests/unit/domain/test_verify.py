@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.fakes import fake_ports
 from testbed.repetitions import examples
 from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.arguments.draw import Distribution, Draw
@@ -14,7 +15,6 @@ from warpsmith.domain.dtype import Dtype
 from warpsmith.domain.jobs.job import DEFAULT_TOLERANCES, EXACT, Tolerance
 from warpsmith.domain.jobs.memory import WIDE_BYTES
 from warpsmith.domain.jobs.plan import BufferPlan, ScalarPlan, WorkloadPlan
-from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.session.device_session import DeviceSession
 from warpsmith.verify import in_spans

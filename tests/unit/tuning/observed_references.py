@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from testbed.deadlines import HANGS_S
+from testbed.fakes import FakeDevice, FakeOpener, FakeReference, Fault, TimeModel, fake_ports
 from tests.unit.tuning.test_tuning_loops import times
 from warpsmith.errors import InvalidInput
-from warpsmith.testing.fakes import FakeDevice, FakeOpener, FakeReference, Fault, TimeModel, fake_ports
 from warpsmith.testing.jobs import DEVICE
 from warpsmith.tuning.execution.session_ports import SessionPorts
 from warpsmith.verify.run_report import Array, ReferenceCase, RunReport

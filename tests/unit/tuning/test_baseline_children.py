@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, replace
 
+from testbed.fakes import FakeDevice, FakeOpener, fake_ports
 from tests.unit.tuning.test_ceilings import HIGH, Store
 from warpsmith.domain.jobs.plan import CaseKey
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.errors import ChildDied
-from warpsmith.testing.fakes import FakeDevice, FakeOpener, fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts

@@ -2,10 +2,10 @@
 
 import pytest
 
+from testbed.fakes import fake_ports
 from warpsmith.domain.jobs.job import CacheState, Workload
 from warpsmith.domain.jobs.plan import Family, TimingPlan, TimingSamples
 from warpsmith.measure.protocol import search_plan
-from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks import baseline_time

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
+from testbed.fakes import TimeModel, fake_ports
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.templates.outcome import Measured
 from warpsmith.domain.templates.space import Configuration
-from warpsmith.testing.fakes import TimeModel, fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession

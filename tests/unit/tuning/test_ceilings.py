@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from testbed.fakes import fake_ports
 from warpsmith.domain.device import Ceilings
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.measure.nvml import Nvml
-from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from testbed.fakes import FakeReference, fake_ports
 from testbed.sanitizer import NothingWaits
 from tests.unit.tuning.test_tuning_loops import JOB, finalists
 from warpsmith.domain.jobs.launch_size import LaunchSize
 from warpsmith.domain.jobs.plan import Compiled, WorkloadPlan
 from warpsmith.domain.templates.outcome import MIN_CLAIM, Verdict
 from warpsmith.domain.templates.space import Configuration
-from warpsmith.testing.fakes import FakeReference, fake_ports
 from warpsmith.testing.jobs import DEVICE, noises
 from warpsmith.tuning.execution.session_ports import SessionPorts
 from warpsmith.tuning.tasks import VerifyResult

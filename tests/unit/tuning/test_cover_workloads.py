@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from testbed.fakes import fake_ports
 from warpsmith.domain.templates.outcome import Measured
 from warpsmith.domain.templates.space import Configuration
-from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import noises, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from testbed.fakes import FakeReference, fake_ports
 from warpsmith.domain.arguments.argument import Role
 from warpsmith.domain.arguments.draw import Distribution, Draw
 from warpsmith.domain.device import Ceilings
@@ -18,7 +19,6 @@ from warpsmith.domain.templates.outcome import CompileFacts, Measured, Outcome, 
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.measure.roofline import below_floor, floor_of
 from warpsmith.settings import Settings
-from warpsmith.testing.fakes import FakeReference, fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks.extra_cases import MAX_NEIGHBOURS, neighbours

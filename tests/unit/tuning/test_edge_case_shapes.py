@@ -1,6 +1,6 @@
 """Shapes of edge cases, where a job leaves little to choose."""
 
-from warpsmith.testing.fakes import fake_ports
+from testbed.fakes import fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.checks.edge_cases import EDGE_CASE_BYTES, LARGE, SCALED_ELEMENTS, proposed_edge_cases
 from warpsmith.tuning.session.device_session import DeviceSession

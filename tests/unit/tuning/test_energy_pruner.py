@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from db.tables import CandidateRow, TrialRow
+from testbed.fakes import ListSink
 from tests.metering import Meter, cuda_job, hot_ports
 from tests.unit.tuning.test_tuning_loops import Listed
 from warpsmith.domain.jobs.job import Job
@@ -15,7 +16,6 @@ from warpsmith.domain.templates.outcome import CutShort, Measured, Outcome, Reje
 from warpsmith.domain.templates.space import Configuration, configuration_key
 from warpsmith.domain.templates.template import Template
 from warpsmith.measure import energy as measuring
-from warpsmith.testing.fakes import ListSink
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.decisions.stopping import at_the_floor
 from warpsmith.tuning.objective import cost, costs, objective_of

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from testbed.fakes import FakeDevice, FakeOpener, fake_ports
 from tests.unit.tuning.test_tuning_loops import times
 from warpsmith.domain.jobs.job import Workload
 from warpsmith.domain.jobs.launch_size import launch_size
@@ -14,7 +15,6 @@ from warpsmith.domain.jobs.plan import CaseKey, Family
 from warpsmith.domain.templates.outcome import Rejected, Stage
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.errors import ChildDied
-from warpsmith.testing.fakes import FakeDevice, FakeOpener, fake_ports
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.execution.session_ports import Case

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from testbed.fakes import FakeCompiler, FakeDevice, FakeOpener, fake_ports
 from warpsmith.domain.jobs.plan import CaseKey, plan_workload
 from warpsmith.domain.templates.template import Template
 from warpsmith.errors import ChildDied, InvalidInput
-from warpsmith.testing.fakes import FakeCompiler, FakeDevice, FakeOpener, fake_ports
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.execution.kernel_reference import OwnKernel
 from warpsmith.tuning.session.device_session import DeviceSession, SessionPorts

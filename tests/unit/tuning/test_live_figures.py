@@ -2,10 +2,10 @@
 
 import pytest
 
+from testbed.fakes import ListSink, fake_ports
 from tests.unit.tuning.test_tuning_loops import LIMITS, Listed
 from warpsmith.domain.templates.outcome import Measured
 from warpsmith.domain.templates.space import Configuration
-from warpsmith.testing.fakes import ListSink, fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.objective import steady_times_us, times_us

@@ -2,10 +2,10 @@
 
 import pytest
 
+from testbed.fakes import FakeOpener, fake_ports
 from tests.unit.tuning.test_tuning_loops import JOB, finalists, times
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.templates.outcome import Measured
-from warpsmith.testing.fakes import FakeOpener, fake_ports
 from warpsmith.testing.jobs import noises
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession

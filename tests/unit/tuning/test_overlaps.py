@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from testbed.deadlines import HANGS_S
+from testbed.fakes import FakeDevice, FakeOpener, fake_ports
 from testbed.sanitizer import NothingWaits
 from tests.unit.tuning.observed_references import Reference, nothing_stays, ports_with
 from tests.unit.tuning.test_tuning_loops import JOB, finalists, times
 from warpsmith.domain.jobs.launch_size import LaunchSize
 from warpsmith.domain.jobs.plan import Compiled, WorkloadPlan
 from warpsmith.domain.templates.space import Configuration
-from warpsmith.testing.fakes import FakeDevice, FakeOpener, fake_ports
 from warpsmith.testing.jobs import noises
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks import reference_prefetch

@@ -6,6 +6,7 @@ from typing import Literal
 
 import pytest
 
+from testbed.fakes import FakeReference, fake_ports
 from testbed.sanitizer import NothingWaits
 from tests.unit.tuning.test_tuning_loops import finalists, times
 from warpsmith.domain.jobs.launch_size import LaunchSize
@@ -13,7 +14,6 @@ from warpsmith.domain.jobs.plan import Compiled, WorkloadPlan
 from warpsmith.domain.templates.outcome import Comparison, Conditions, Rejected, Stage, Verdict
 from warpsmith.errors import Unavailable
 from warpsmith.sandbox.hosts.sanitize_host import first_finding
-from warpsmith.testing.fakes import FakeReference, fake_ports
 from warpsmith.testing.jobs import noises, scale_job
 from warpsmith.tuning.execution.session_ports import SessionPorts
 from warpsmith.tuning.tasks import Withdrawal

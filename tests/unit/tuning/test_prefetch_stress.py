@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from testbed.deadlines import HANGS_S
+from testbed.fakes import FakeReference, fake_ports
 from tests.unit.tuning.observed_references import Outcomes
 from warpsmith.domain.jobs.job import Workload
 from warpsmith.errors import InvalidInput
-from warpsmith.testing.fakes import FakeReference, fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.checks.reference_prefetch import ReferencePrefetch
 from warpsmith.tuning.execution.session_ports import Case

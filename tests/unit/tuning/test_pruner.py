@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.fakes import ListSink, TimeModel, fake_ports
 from testbed.repetitions import examples
 from tests.unit.tuning.test_tuning_loops import LIMITS, Listed, all_configurations
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.templates.outcome import CutShort, Measured, Outcome, Rejected
 from warpsmith.domain.templates.space import Configuration, configuration_key
-from warpsmith.testing.fakes import ListSink, TimeModel, fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.analysis.search_facts import best_of
 from warpsmith.tuning.baseline import measure_baseline

@@ -8,13 +8,13 @@ from concurrent.futures import Future, wait
 import pytest
 
 from testbed.deadlines import HANGS_S
+from testbed.fakes import FakeReference, fake_ports
 from tests.unit.tuning.observed_references import Outcomes, Reference, nothing_stays, ports_with
 from tests.unit.tuning.test_tuning_loops import finalists, times
 from warpsmith.domain.jobs.job import Workload
 from warpsmith.domain.jobs.plan import Family
 from warpsmith.domain.templates.space import Configuration
 from warpsmith.errors import InvalidInput
-from warpsmith.testing.fakes import FakeReference, fake_ports
 from warpsmith.testing.jobs import noises, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks import reference_prefetch as module

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from testbed.fakes import fake_ports
 from warpsmith.domain.jobs.job import Workload
 from warpsmith.domain.templates.outcome import Measured
 from warpsmith.domain.templates.space import Configuration
-from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import noises, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession

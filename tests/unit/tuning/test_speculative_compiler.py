@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from testbed.fakes import ListSink, fake_ports
 from tests.unit.tuning.test_tuning_loops import Listed, all_configurations, times
 from warpsmith.domain.device import DeviceInfo
 from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.domain.templates.outcome import CompileFacts, Measured, Outcome, Rejected, Stage
 from warpsmith.domain.templates.space import Configuration, configuration_key
 from warpsmith.domain.templates.template import ConfiguredKernel
-from warpsmith.testing.fakes import ListSink, fake_ports
 from warpsmith.testing.jobs import DEVICE, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.ports import CompileForecast, Searcher

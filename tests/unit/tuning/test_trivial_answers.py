@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from testbed.fakes import FakeReference, fake_ports
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.jobs.plan import WorkloadPlan
-from warpsmith.testing.fakes import FakeReference, fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks.trivial_answers import untestable, written_in_part

@@ -6,11 +6,11 @@ from itertools import product
 
 import pytest
 
+from testbed.fakes import FakeOpener, Fault, ListSink, fake_ports
 from warpsmith.domain.state import SliceEnd
 from warpsmith.domain.templates.outcome import Measured, Rejected, Stage, Verdict
 from warpsmith.domain.templates.space import Configuration, configuration_key
 from warpsmith.errors import DeviceSick
-from warpsmith.testing.fakes import FakeOpener, Fault, ListSink, fake_ports
 from warpsmith.testing.jobs import noises, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.ports import Searcher

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from testbed.fakes import Fault, fake_ports
 from testbed.job_in_memory import Rows, roles, steps
 from tests.unit.tuning.test_tuning_loops import JOB, finalists, times
 from warpsmith.domain.jobs.job import RULES, Budget, Job
@@ -14,7 +15,6 @@ from warpsmith.domain.reason import ReasonCode
 from warpsmith.domain.state import CandidateState, JobState, SliceEnd, TaskKind, TaskState
 from warpsmith.domain.templates.outcome import FailedCase, Stage, WrongElement
 from warpsmith.domain.templates.space import configuration_key
-from warpsmith.testing.fakes import Fault, fake_ports
 from warpsmith.testing.jobs import noises, scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.checks.extra_cases import further_cases

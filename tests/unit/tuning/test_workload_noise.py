@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from testbed.fakes import fake_ports
 from warpsmith.domain.jobs.job import Job
 from warpsmith.domain.templates.outcome import Comparison, Measured, Verdict
 from warpsmith.domain.templates.space import Configuration
-from warpsmith.testing.fakes import fake_ports
 from warpsmith.testing.jobs import scale_job
 from warpsmith.tuning.baseline import measure_baseline
 from warpsmith.tuning.session.device_session import DeviceSession
