@@ -2,7 +2,10 @@
 
 import pytest
 
+from warpsmith.backends.base import CompileRequest
+from warpsmith.backends.cuda.compile import compile_cuda
 from warpsmith.domain.device import Backend
+from warpsmith.domain.jobs.plan import Compiled
 from warpsmith.source.tree.rescheduled import rescheduled
 
 OPENCL = """#define ADD(a, v) a += v
@@ -59,12 +62,16 @@ def test_items_are_reversed_unless_their_order_means_something() -> None:
 
 
 def test_a_cuda_kernel_pauses_in_its_first_block() -> None:
-    """Threads of CUDA keep their order, since warps need it."""
-    text = "__global__ void total(int* sum) { sum[0] += 1; }"
-    made = rescheduled(text, Backend.CUDA, "total", (), [7], reverse=True)
-    assert "auto ws_value = (sum[0]) + ( 1)" in made
+    """Threads of CUDA keep their order, since warps need it. NVRTC compiles every form of pause."""
+    lines = "sum[0] += 1; sum[1] = sum[0]++ + --sum[2]; atomicExch(sum, sum[1] + 1); f[0] = f[1];"
+    text = f"__global__ void total(int* sum, float4* f) {{ {lines} }}"
+    made = rescheduled(text, Backend.CUDA, "total", (), [7, 7], reverse=True)
+    assert "auto ws_value = (sum[0]) + ( 1)" in made and made.count("ws_pause(7)") == 6
     assert "blockIdx.x + blockIdx.y + blockIdx.z == 0" in made
     assert "#define" not in made
+    request = CompileRequest(Backend.CUDA, made, "total", (), (), "nvrtc", "sm_90", 0)
+    compiled = compile_cuda(request)
+    assert isinstance(compiled, Compiled), compiled
 
 
 def test_a_source_without_its_kernel_cannot_be_rescheduled() -> None:

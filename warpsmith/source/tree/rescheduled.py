@@ -30,20 +30,25 @@ _REVERSED = """\
    + get_global_id(0) - get_global_offset(0))
 """
 _PAUSE = """\
-static void ws_pause(int turns) {{
+static void ws_pause(int turns) {{{fence}
   if ({x} + {y} + {z} == 0)
-    for (volatile int i = 0; i < turns; ++i) {{}}
+    for (volatile int i = 0; i < turns; ++i) {{}}{fence}
 }}
 """
 """Pause in the first group, which others overtake."""
+_FENCE = ' asm volatile("" ::: "memory");'
+"""Keeps reads before a pause and writes behind it where a value cannot be volatile."""
 _ORDERED = re.compile(r"\bsub_group|\bget_(?:\w*sub_group|enqueued)\w*")
 """Words of code in which the order of work-items means something, or for which macros are missing."""
 _STORES = re.compile(
     r"(?:__)?atom(?!\w*(?:[cC]mp|[cC]ompare))\w*(?:store|xchg|[eE]xch)\w*|(?P<vector>vstore\w+)"
 )
-_PRIVATE = "volatile __auto_type ws_value = "
-_KEPT = "auto ws_value = "
-_AFTER = "; ws_pause({turns}); ws_value; }})"
+_WORDS = {
+    True: ("({{ volatile __auto_type ws_value = {}; ws_pause({}); {}; }})", ""),
+    False: ("[&]{{ auto ws_value = {}; ws_pause({}); {}; }}()", "return "),
+}
+"""An expression with a value, a pause and its last statement, and the word before what it gives; by whether
+the language is OpenCL C. NVRTC has no statements in expressions, and clang's OpenCL C no lambdas."""
 
 
 def rescheduled(
@@ -72,7 +77,8 @@ def rescheduled(
     is_opencl = backend.language.is_opencl_c
     place = "get_group_id({})" if is_opencl else "blockIdx.{}"
     axes = {a: place.format(n if is_opencl else a) for n, a in enumerate("xyz")}
-    before = ("" if is_opencl else "__device__ ") + _PAUSE.format(**axes)
+    fence = "" if is_opencl else _FENCE
+    before = ("" if is_opencl else "__device__ ") + _PAUSE.format(**axes, fence=fence)
     if reverse and is_opencl and not _ORDERED.search(text):
         before += _REVERSED
     return f"{before}#line 1\n{apply_edits(source.text, edits)}"
@@ -83,7 +89,7 @@ class _Pauses:
 
     def __init__(self, source: Source, turns: Sequence[int]) -> None:
         self._source = source
-        self._begin = "({ " + (_PRIVATE if source.backend.language.is_opencl_c else _KEPT)
+        self._form, self._gives = _WORDS[source.backend.language.is_opencl_c]
         taken = (v.name for v in source.variables if v.is_parameter and v.scope == source.kernel)
         self._turns = dict(zip(taken, turns, strict=False))
         self._fewest = min((t for t in turns if t), default=1)
@@ -117,8 +123,13 @@ class _Pauses:
 
     def _around(self, value: Node, turns: int) -> Iterator[Edit]:
         if turns:
-            yield Edit(value.start_byte, value.start_byte, f"{self._begin}(")
-            yield Edit(value.end_byte, value.end_byte, ")" + _AFTER.format(turns=turns))
+            begin, end = self._paused("(\0)", turns)
+            yield Edit(value.start_byte, value.start_byte, begin)
+            yield Edit(value.end_byte, value.end_byte, end)
+
+    def _paused(self, value: str, turns: int) -> list[str]:
+        """What stands before and behind the place of a value."""
+        return self._form.format(value, turns, f"{self._gives}ws_value").split("\0")
 
     def _assignment(self, node: Node) -> Iterator[Edit]:
         target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -129,9 +140,9 @@ class _Pauses:
         if sign == "=":
             yield from self._around(value, turns)
         elif turns and _is_repeatable(target):
-            begin = f"= {self._begin}({self._source.of(target)}) {sign[:-1]} ("
-            yield Edit(operator.start_byte, operator.end_byte, begin)
-            yield Edit(value.end_byte, value.end_byte, ")" + _AFTER.format(turns=turns))
+            begin, end = self._paused(f"({self._source.of(target)}) {sign[:-1]} (\0)", turns)
+            yield Edit(operator.start_byte, operator.end_byte, f"= {begin}")
+            yield Edit(value.end_byte, value.end_byte, end)
 
     def _update(self, node: Node) -> Iterator[Edit]:
         target, operator = node.child_by_field_name("argument"), node.child_by_field_name("operator")
@@ -140,10 +151,10 @@ class _Pauses:
         turns = self._pause(target)
         if turns:
             written, sign = self._source.of(target), self._source.of(operator)[0]
-            changed = f"{written} = ws_value {sign} 1"
-            last = changed if operator.start_byte < target.start_byte else f"{changed}; ws_value"
-            made = f"{self._begin}{written}; ws_pause({turns}); {last}; }})"
-            yield Edit(node.start_byte, node.end_byte, made)
+            changed, gives = f"{written} = ws_value {sign} 1", self._gives
+            is_new = operator.start_byte < target.start_byte
+            last = f"{gives}{changed}" if is_new else f"{changed}; {gives}ws_value"
+            yield Edit(node.start_byte, node.end_byte, self._form.format(written, turns, last))
 
     def _pause(self, place: Node) -> int:
         """Turns before a write to a place; none for what no other group sees, or what is never read."""
