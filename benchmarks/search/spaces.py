@@ -57,9 +57,13 @@ class RecordedSpace:
 
     @cached_property
     def launched(self) -> SizedLaunch | None:
-        """What the launch says of every row; None for kernels whose launch was not kept."""
-        found = launch_of(self.kernel)
-        return None if found is None else launched(found[0], self.feasible, found[1], WARP)
+        """What the launch says of every row; None for kernels whose launch was not kept, or whose template
+        has other parameters today."""
+        try:
+            found = launch_of(self.kernel)
+            return None if found is None else launched(found[0], self.feasible, found[1], WARP)
+        except KeyError:
+            return None
 
     @cached_property
     def best(self) -> float:
