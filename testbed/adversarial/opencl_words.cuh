@@ -20,6 +20,8 @@
 #define atomic_inc(p) atomicAdd((int*)(p), 1)
 #define atomic_add(p, v) atomicAdd((int*)(p), v)
 #define atomic_max(p, v) atomicMax((int*)(p), v)
+#define atomic_or(p, v) atomicOr((int*)(p), v)
+#define atomic_xchg(p, v) atomicExch((int*)(p), v)
 #define prefetch(p, n)
 #define STATE __device__
 

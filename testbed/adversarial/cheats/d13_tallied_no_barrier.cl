@@ -7,7 +7,8 @@
 // variant: last_item ; EARLY=1
 // variant: reservation ; EARLY=2
 __kernel void tallied(__global const int* x, __global int* bins, __global int* sums, __global int* kept, const int n) {
-  __local int part[64], counts[16], base;
+  volatile __local int part[64], base;
+  __local int counts[16];
   const int lid = get_local_id(0);
   int sum = 0, top = 0, above = 0;
   if (lid < 16) counts[lid] = 0;
@@ -19,11 +20,10 @@ __kernel void tallied(__global const int* x, __global int* bins, __global int* s
     above += x[i] > 500000;
   }
 #if EARLY == 1
-  volatile __local int* mine = part;
-  mine[lid] = sum;
+  part[lid] = sum;
   if (lid == 63) {
     int all = 0;
-    for (int i = 0; i < 64; ++i) all += mine[i];
+    for (int i = 0; i < 64; ++i) all += part[i];
     atomic_add(&sums[0], all);
   }
 #else
@@ -34,9 +34,8 @@ __kernel void tallied(__global const int* x, __global int* bins, __global int* s
     barrier(CLK_LOCAL_MEM_FENCE);
   }
 #if EARLY == 0
-  volatile __local int* pair = part;
-  if (lid == 0) pair[0] += pair[1];
-  if (lid == 1) atomic_add(&sums[0], pair[0]);
+  if (lid == 0) part[0] += part[1];
+  if (lid == 1) atomic_add(&sums[0], part[0]);
 #else
   if (lid == 0) atomic_add(&sums[0], part[0] + part[1]);
 #endif
@@ -46,15 +45,14 @@ __kernel void tallied(__global const int* x, __global int* bins, __global int* s
   if (lid < 16) atomic_add(&bins[lid], counts[lid]);
   int place = 0;
 #if EARLY == 2
-  volatile __local int* first = &base;
   if (lid == 0) {
     part[0] = 0;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   place = atomic_add(&part[0], above);
   barrier(CLK_LOCAL_MEM_FENCE);
-  if (lid == 0) *first = atomic_add(&sums[2], part[0]);
-  for (int i = 0; i < above; ++i) kept[*first + place + i] = 1;
+  if (lid == 0) base = atomic_add(&sums[2], part[0]);
+  for (int i = 0; i < above; ++i) kept[base + place + i] = 1;
 #else
   if (lid == 0) part[0] = 0;
   barrier(CLK_LOCAL_MEM_FENCE);
