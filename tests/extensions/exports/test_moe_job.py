@@ -18,6 +18,7 @@ from warpsmith.errors import InvalidInput
 from warpsmith.extensions.exports.commands import tables_command
 from warpsmith.extensions.exports.tables.engine_table import engine_table
 from warpsmith.extensions.exports.tables.engines import ENGINES, NEEDED, MoeShape
+from warpsmith.extensions.exports.tables.found_rows import found_rows
 from warpsmith.extensions.exports.tables.model_config import SIZES, MoeLayer
 from warpsmith.extensions.exports.tables.moe_job import MoeWork, moe_jobs
 from warpsmith.extensions.exports.wanted import ExportRequest
@@ -222,5 +223,9 @@ def test_a_result_exports_without_options(form: str) -> None:
     assert list(table.rows) == sizes and table.rows[sizes[0]].configuration == fast
     assert table.rows[sizes[-1]].configuration == job.space.defaults
     assert "E=8,N=512,device_name=" in table.path and ",dtype=fp8_w8a8,block_shape=[128," in table.path
+    unserved = [entry.model_copy(update={"configuration": None}) for entry in shown.dispatch]
+    rows = list(found_rows([shown.model_copy(update={"dispatch": tuple(unserved)})]))
+    assert [row.speedup for row in rows] == [1.0] * len(sizes), "what is not served is no gain of a table"
+    assert [row.speedup > 1 for row in found_rows([shown])] == [size == sizes[0] for size in sizes]
     (asked,) = (text for name, text in load(Kind.EXPORT, form)(ExportRequest(shown)).items() if ".md" in name)
     assert "tokens routed evenly" in asked and f"| {sizes[-1]} | 6.0 | | the default stays | |" in asked

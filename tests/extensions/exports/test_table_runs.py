@@ -8,15 +8,19 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from typer.testing import CliRunner
 
+from tests.extensions.exports.test_engine_table import tuned
 from tests.extensions.exports.test_moe_job import FILE
 from warpsmith.cli.app import app
 from warpsmith.domain.jobs.job import Job
+from warpsmith.domain.state import JobState
 from warpsmith.domain.templates.space import SHAPE_PREFIX
+from warpsmith.extensions.clients.client import Client
 from warpsmith.extensions.exports.commands import table_runs
 from warpsmith.extensions.exports.tables import known_tables, moe_job
 from warpsmith.extensions.exports.tables.engine_defaults import vllm_default
@@ -138,9 +142,23 @@ def test_rows_of_tables_are_checked(machine: Path) -> None:
     assert code == 0 and lines["1"].split() == [f"{gain:.2f}x", "as", "good", "as", "any", "tried"], shown
     assert lines["16"].endswith("slower than the default: take it out")
     assert lines["64"].startswith("1.00x") and "behind another row" in lines["64"]
-    assert lines["256"] == "it does not run here: take it out"
+    assert lines["256"] == "refused here: take it out"
     (folder / f"{NAME}.json").unlink()
     code, shown = ran(machine, "--check", folder)
     lines = dict(re.findall(r"^ *(\d+)  +[\d.]+  +(.*?) *$", shown, re.MULTILINE))
     assert code == 0 and len(lines) == len(TIMES), shown
     assert lines["4096"].endswith("worth a table"), shown
+
+
+def test_a_table_without_the_rows_of_a_job_that_failed_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = {"a": JobState.DONE, "b": JobState.FAILED}
+    found = tuned({1: dict(zip(NEEDED, default_of(64), strict=True))}, dimensions=[{"M": 1, "K": 1}])
+    client = SimpleNamespace(result=lambda job: found, trials=lambda job: [])
+    monkeypatch.setattr(
+        table_runs, "follow", lambda client, job: SimpleNamespace(state=ends[job], detail="no device")
+    )
+    table = table_runs.TableJobs("vllm-config", f"{NAME}.json", ())
+    assert not table_runs.TableRun(out=tmp_path)._shown(cast(Client, client), table, ["a", "b"])
+    assert list(tmp_path.iterdir()) == []

@@ -128,7 +128,7 @@ class _Pauses:
             yield Edit(value.end_byte, value.end_byte, end)
 
     def _paused(self, value: str, turns: int) -> list[str]:
-        """What stands before and behind the place of a value."""
+        """Text before and behind the place of a value."""
         return self._form.format(value, turns, f"{self._gives}ws_value").split("\0")
 
     def _assignment(self, node: Node) -> Iterator[Edit]:

@@ -53,7 +53,7 @@ def recheck_job(old: JobResult) -> Job:
     Raises:
         InvalidInput: no workload of the result has a winner.
     """
-    winners = {c.configuration_key for c in _published(old)}
+    winners = {c.configuration_key for c in published(old)}
     if not winners:
         raise InvalidInput("job", f"{old.id} has no winner to check: your own kernel serves every workload")
     budget = old.job.budget.model_copy(
@@ -85,7 +85,7 @@ def changes(old: JobResult, new: JobResult, tried: Collection[Configuration]) ->
         WinnerChange(
             c.workload, c, compared.get(c.workload), c.workload in served, winners[c.workload] in tried
         )
-        for c in _published(old)
+        for c in published(old)
     )
 
 
@@ -99,7 +99,7 @@ def environment_lines(old: JobResult, new: JobResult) -> Iterator[str]:
         yield f"{name}: {then}" + ("" if now == then else f" → {now}")
 
 
-def _published(result: JobResult) -> list[Comparison]:
+def published(result: JobResult) -> list[Comparison]:
     """Comparisons of the workloads that a tuned configuration serves."""
     served = {entry.workload for entry in result.dispatch if entry.configuration is not None}
     return [c for c in result.comparisons if c.workload in served]

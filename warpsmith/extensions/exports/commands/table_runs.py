@@ -47,7 +47,7 @@ class TableJobs:
 
 @dataclass(frozen=True)
 class TableRun:
-    """Where jobs of tables run, and what becomes of them."""
+    """A run of the jobs of tables: its place, and the folder of its files."""
 
     url: str = ""
     """Address of a service; empty: this machine."""
@@ -98,7 +98,8 @@ class TableRun:
         results = [result for result, _ in ended]
         rows = list(found_rows(results, [trial for _, trials in ended for trial in trials]))
         self._print(table, rows)
-        if self.out is not None and results:
+        # Without the rows of a class an engine would take others' for its sizes, and lose its default.
+        if self.out is not None and len(ended) == len(ids):
             with result_kept(ids[0]):
                 self._write(table, results, self.out)
         return len(ended) == len(ids)
@@ -149,7 +150,7 @@ def _tuned_cells(row: FoundRow) -> tuple[str, str]:
 
 
 def _savings(table: TableJobs, rows: Sequence[FoundRow]) -> Iterator[str]:
-    """What the first product of all layers saves at the ends of the table."""
+    """Words on the time that all layers save at both ends of the table, in their first product alone."""
     for row in (rows[0], rows[-1]) if table.layers and rows else ():
         if row.comparison is not None and row.speedup > 1:
             saved = (row.comparison.baseline_us - row.comparison.best_us) * table.layers

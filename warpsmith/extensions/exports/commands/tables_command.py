@@ -61,7 +61,7 @@ class Asked:
     check: Path | None = None
     """Folder with the tables to check; None: none are."""
     run: TableRun | None = None
-    """Where jobs run; None: none do."""
+    """The run of the jobs; None: none run."""
 
 
 def tables(inputs: Sequence[Path], asked: Asked, as_json: bool) -> int:

@@ -1,12 +1,20 @@
-"""What jobs of a table found, row by row: the engine's default, the best, a row that was checked. Pure."""
+"""Findings of a table's jobs by row: the engine's default, the best, a row that was checked. Pure."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import geometric_mean
 
-from warpsmith.domain.templates.outcome import Comparison, Measured, Verdict, WorkloadTiming, margin_of
+from warpsmith.domain.templates.outcome import (
+    Comparison,
+    CutShort,
+    Measured,
+    Verdict,
+    WorkloadTiming,
+    margin_of,
+)
 from warpsmith.domain.templates.space import Configuration, configuration_key, is_shape
+from warpsmith.extensions.clients.commands.recheck_changes import published
 from warpsmith.http_models import JobResult, TrialView
 
 BATCH = "M"
@@ -24,7 +32,7 @@ class FoundRow:
     noise: float
     """Relative difference from the default that is none."""
     comparison: Comparison | None
-    """Of the best with the default, if it was verified."""
+    """Winner against the default; None where the default stays."""
     tried: Mapping[str, float]
     """Time over the default's by `configuration_key`, as the search saw it; with the default."""
 
@@ -43,7 +51,7 @@ class FoundRow:
         best = min(self.tried.values())
         ratio = best if own is None else self.tried.get(configuration_key(own))
         if ratio is None:
-            return "", "it does not run here: take it out"
+            return "", "refused here: take it out"
         said = f"{1 / ratio:.2f}x"
         if own is None:
             return said, "worth a table" if ratio < 1 - self.noise else "the default is as good"
@@ -64,6 +72,7 @@ def found_rows(
     rows = []
     for result in results:
         compared = {c.workload: c for c in result.comparisons}
+        served = {c.workload: c for c in published(result)}
         default_us = {t.workload: _us(t) for t in result.baseline}
         defaults = configuration_key(result.job.space.defaults)
         for workload in result.job.workloads:
@@ -71,7 +80,8 @@ def found_rows(
             found, own = compared.get(key), default_us.get(key, math.nan)
             noise = margin_of(found.aa_width if found else result.aa_width or 0.0)
             tried = {defaults: 1.0} | {name: us / own for name, us in _of_size(trials, key)}
-            rows.append(FoundRow(size, found.baseline_us if found else own, noise, found, tried))
+            us = found.baseline_us if found else own
+            rows.append(FoundRow(size, us, noise, served.get(key), tried))
     yield from sorted(rows, key=lambda row: row.size)
 
 
@@ -84,7 +94,8 @@ def _of_size(trials: Sequence[TrialView], workload: str) -> Iterator[tuple[str, 
     """Times in µs by `configuration_key`."""
     for trial in trials:
         outcome = trial.outcome
-        for timing in outcome.steady_timings if isinstance(outcome, Measured) else ():
+        timings = outcome.steady_timings if isinstance(outcome, Measured) else ()
+        for timing in outcome.timings if isinstance(outcome, CutShort) else timings:
             if timing.workload == workload:
                 own = {n: v for n, v in trial.configuration.items() if not is_shape(n)}
                 yield configuration_key(own), _us(timing)

@@ -75,7 +75,7 @@ def table_rows(file: Path) -> dict[int, Configuration]:
 def tried_rows(
     rows: Mapping[int, Configuration] | None, winners: Sequence[KnownWinner]
 ) -> dict[int, list[Configuration]]:
-    """What a check tries, by batch size: a table's own row, and what won most elsewhere on sizes like it.
+    """Rows that a check tries, by batch size: the table's own, and those that won most elsewhere.
 
     Args:
         rows: of the table; None: it is missing, and sizes are those of the tables that engines come with.
@@ -88,7 +88,7 @@ def tried_rows(
 
 
 def _likely(winners: Sequence[KnownWinner], size: int) -> list[Configuration]:
-    """What won most, each by how like its layer and size are."""
+    """The rows that won most, each weighed by how like its layer and size are."""
     worth: dict[tuple[tuple[str, ParameterValue], ...], float] = {}
     for winner in winners:
         away = math.log2(winner.dimensions["M"] / size)
