@@ -73,17 +73,11 @@ def main() -> int:
     pool = CompilePool(timeout_s=120)
     try:
         parts = [
-            _Part(pool, device, source, layer, Chosen(tokens, block, asked.share, beside))
-            for tokens in asked.tokens
-            for block in SWEPT[0]
+            _Part(pool, device, source, layer, Chosen(tokens, asked.share, beside)) for tokens in asked.tokens
         ]
         for part in parts:
             rows += part.measured()
-            print(
-                f"{time.monotonic() - began_s:6.1f} s {part.job.name}, {part.block} rows",
-                file=sys.stderr,
-                flush=True,
-            )
+            print(f"{time.monotonic() - began_s:6.1f} s {part.job.name}", file=sys.stderr, flush=True)
     finally:
         pool.close()
     made = head(device, "python -m benchmarks.triton.record_moe " + " ".join(sys.argv[1:]))
@@ -102,34 +96,31 @@ def _rows_of(folder: Path) -> set[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The configurations of one batch size and block height that are measured."""
+    """The configurations of one batch size that are measured."""
 
     tokens: int
-    block: int
     share: float
     """Of the swept ones, drawn by lot."""
     beside: Collection[tuple[int, ...]]
     """Further ones: batch size and values."""
 
     def rows(self, default: Mapping[str, int]) -> list[dict[str, int]]:
-        """The configurations, with the default if it has this height."""
-        swept = list(itertools.product([self.block], *SWEPT[1:]))
+        """The configurations, with the default."""
+        swept = list(itertools.product(*SWEPT))
         found: set[tuple[int, ...]] = set(
-            random.Random(f"{self.tokens} {self.block}").sample(swept, round(self.share * len(swept)))
+            random.Random(f"{self.tokens}").sample(swept, round(self.share * len(swept)))
         )
-        further = [*self.beside, (self.tokens, *default.values())]
-        found |= {tuple(row) for m, *row in further if (m, row[0]) == (self.tokens, self.block)}
+        found |= {tuple(default.values()), *(tuple(row) for m, *row in self.beside if m == self.tokens)}
         return [dict(zip(NUMBERS, row, strict=True)) for row in sorted(found)]
 
 
 class _Part:
-    """One batch size and block height: everything is compiled at once, then measured."""
+    """One batch size: everything is compiled at once, then measured."""
 
     def __init__(
         self, pool: CompilePool, device: DeviceInfo, source: str, layer: Layer, chosen: Chosen
     ) -> None:
         self.job = moe_job(source, layer, chosen.tokens)
-        self.block = chosen.block
         self._device, self._tokens = device, chosen.tokens
         self._default = default_configuration(layer, chosen.tokens)
         found = chosen.rows(self._default)

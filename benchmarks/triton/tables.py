@@ -14,6 +14,7 @@ other layers; a table for the recorded one is left out.
 import argparse
 import gzip
 import json
+import shutil
 import statistics
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -21,12 +22,14 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.provenance import plain_command, record_folder
 from benchmarks.triton.moe import NUMBERS, Layer, default_configuration
 from warpsmith.commit import commit_name
 from warpsmith.domain.jobs.job import SearcherName
+from warpsmith.domain.jobs.known_winner import KnownWinner
 from warpsmith.domain.templates.space import (
     SHAPE_PREFIX,
     Configuration,
@@ -117,7 +120,7 @@ def together(of: Recording, evaluations: int, seed: int, folder: Path | None = N
         ({**default_configuration(of.layer, m), SHAPE: m}, 1.0) for m in of.tokens
     ]
     shape = MoeShape(of.layer.experts, of.layer.rows // 2)
-    told = () if folder is None else known_winners(folder, shape, DEVICE)
+    told = () if folder is None else _others(folder, shape)
     searcher = make_searcher(
         SearcherName.SHAPES, feasible, seed, history=known, hints=Hints(known_winners=told)
     )
@@ -131,6 +134,14 @@ def together(of: Recording, evaluations: int, seed: int, folder: Path | None = N
             seen[tokens].append(time)
             left -= 1
     return table(seen, of)
+
+
+def _others(folder: Path, shape: MoeShape) -> list[KnownWinner]:
+    """Winners of all layers but this one, whose tables hold what is looked for."""
+    with TemporaryDirectory() as kept:
+        own = shape.file("vLLM", "").rpartition("/")[2].partition("device_name")[0]
+        shutil.copytree(folder, kept, dirs_exist_ok=True, ignore=shutil.ignore_patterns(f"{own}*"))
+        return known_winners(Path(kept), shape, DEVICE)
 
 
 def apart(name: SearcherName, of: Recording, evaluations: int, seed: int) -> dict[int, float]:

@@ -83,7 +83,7 @@ def tables(
     kernel: Annotated[Path | None, typer.Option(help="The engine's file; else an installed one's.")] = None,
     hidden: Annotated[int, typer.Option(min=0, help="With a log: the model's hidden size.")] = 0,
     top_k: Annotated[int, typer.Option(min=0, help="With a log: experts of a token.")] = 0,
-    known: Annotated[Path | None, typer.Option(help="An engine's tables for other layers, as hints.")] = None,
+    known: Annotated[Path | None, typer.Option(help="An engine's tables, as hints.")] = None,
     skew: Annotated[float, typer.Option(min=0, max=4, help="Uneven routing; 0: all experts alike.")] = 0.0,
     as_json: AsJson = False,
 ) -> None:

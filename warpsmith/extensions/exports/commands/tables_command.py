@@ -57,7 +57,7 @@ class Asked:
     top_k: int = 0
     skew: float = 0.0
     known: Path | None = None
-    """Folder with an engine's tables for other layers; None: that of an engine that is installed here."""
+    """Folder with an engine's tables; None: that of an engine that is installed here."""
     check: Path | None = None
     """Folder with the tables to check; None: none are."""
     run: TableRun | None = None

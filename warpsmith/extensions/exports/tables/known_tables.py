@@ -1,4 +1,4 @@
-"""Winners in the tables that an engine has for other layers, as hints for a job (`known_winners`)."""
+"""Winners in the tables that an engine has, as hints for a job (`known_winners`)."""
 
 import json
 import math
@@ -17,7 +17,7 @@ MOST = 1000
 """Winners of a job: those of the layers most like its own."""
 LEAST = 1e-12
 LIKELY = 4
-"""Rows of other layers that a check tries for a batch size."""
+"""Rows of other tables that a check tries for a batch size."""
 _NAME = re.compile(r"E=(\d+),N=(\d+),device_name=([^,]+?)((?:,[^_]+?=.*?)?)(_down)?\.json")
 _GENERATIONS = tuple(
     re.compile(rf"(?<![A-Z0-9])({names})(?![0-9])")
@@ -26,7 +26,7 @@ _GENERATIONS = tuple(
 
 
 def known_winners(folder: Path, shape: MoeShape, device: str) -> list[KnownWinner]:
-    """Winners of other layers' tables below a folder, for the same weights and a device of one generation.
+    """Winners of the tables below a folder, for the same weights and devices of one generation.
 
     Each is weighed by how like its layer is, in octaves of `E` and `N`. One that won for several layers is
     there once, with their weights together.
@@ -43,8 +43,6 @@ def known_winners(folder: Path, shape: MoeShape, device: str) -> list[KnownWinne
         if name is None or name[5] or _plain(name[4]) != _plain(own[4]) or not _alike(name[3], device):
             continue
         experts, size = int(name[1]), int(name[2])
-        if (experts, size) == (shape.experts, shape.size):
-            continue
         away = math.log2(experts / shape.experts) ** 2 + math.log2(size / shape.size) ** 2
         for tokens, row in table_rows(file).items():
             won = (tokens, *(int(row[n]) for n in TOLD))

@@ -43,7 +43,7 @@ class MoeWork:
     skew: float = 0.0
     """How unevenly tokens are routed; see `Routing.skew`."""
     known: Path | None = None
-    """Folder of an engine's tables, whose winners for other layers say where to begin."""
+    """Folder of an engine's tables, whose winners say where to begin."""
     tried: Mapping[int, Sequence[Configuration]] | None = None
     """All that is tried besides the default, by batch size, where what a row lacks is the default's; None: a
     search finds them."""
