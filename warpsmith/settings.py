@@ -74,7 +74,8 @@ class Settings(BaseSettings):
     ncu: bool = False
     """If true, the kernel of every CUDA job is profiled with Nsight Compute, if it is installed and
     permitted."""
-    slice_s: float = Field(default=20, gt=0)
+    slice_s: float = Field(default=60, gt=0)
+    """Seconds after which a search lets others use its device; each turn begins with new inputs there."""
     lease_s: float = Field(default=10, gt=0)
     renew_s: float = Field(default=3, gt=0)
     sweep_s: float = Field(default=2, gt=0)

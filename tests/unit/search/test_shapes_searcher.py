@@ -14,6 +14,7 @@ from warpsmith.domain.templates.space import SHAPE_PREFIX, Constraint, Parameter
 from warpsmith.domain.templates.template import Template
 from warpsmith.search import enumerate_space
 from warpsmith.search.factory import make_searcher
+from warpsmith.search.models.shape_process import ShapeProcess
 from warpsmith.search.searchers.shapes_searcher import ShapesSearcher
 from warpsmith.search.spaces.feasible_set import FeasibleSet
 from warpsmith.search.spaces.shape_space import with_shapes
@@ -206,3 +207,17 @@ def test_a_search_without_a_gain_left_settles() -> None:
         asked += 1
         searcher.tell(batch[0], 1.0 + 0.001 * float(lots.random()))
     assert 10 <= asked < len(found) - 10
+
+
+def test_results_that_are_taken_in_one_by_one_tell_what_they_tell_at_once() -> None:
+    of = pairs_of(SIZES)
+    rows = np.random.default_rng(1).permutation(len(of))[:40]
+    logs = np.array([math.log(value_of(of.configuration(int(row)))) for row in rows])
+    told, once = ShapeProcess(of, [2]), ShapeProcess(of, [2])
+    for count in (2, 3, 30, 20, 40):
+        told.posterior(rows[:count], logs[:count])
+    fitted = told.posterior(rows[::-1], logs[::-1])
+    for found, whole in zip(fitted, once.posterior(rows, logs), strict=True):
+        assert np.allclose(found, whole, rtol=1e-6)
+    told.fit(rows, logs)
+    assert not np.allclose(told.posterior(rows, logs)[0], fitted[0], rtol=1e-3), "weights of its own"

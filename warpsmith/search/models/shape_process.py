@@ -43,6 +43,8 @@ STEPS = 80
 """Steps of a fit: random moves, of which those that raise the posterior are kept."""
 MOVED = 0.35
 """Share of the weights that a move changes."""
+BLOCK = 64
+"""Rows that are taken in at once, which bounds the memory beside what is kept of them."""
 
 
 class ShapeProcess:
@@ -64,7 +66,10 @@ class ShapeProcess:
         own = [c for c in varying if c not in shapes]
         self.points = _scaled(feasible, own)
         """[n, parameters]: values in 0..1, words one column a word."""
-        self._shapes = _scaled(feasible, [c for c in varying if c in shapes])
+        of_rows = _scaled(feasible, [c for c in varying if c in shapes])
+        self._shapes: Floats = np.zeros((self.count, of_rows.shape[1]))
+        """[shapes, parameters]"""
+        self._shapes[workloads] = of_rows
         self._rng = np.random.default_rng(seed)
         two = np.array([np.unique(column).size == 2 for column in self.points.T], bool)
         mean = np.where(two, TWO_VALUES, MANY_VALUES)
@@ -75,6 +80,13 @@ class ShapeProcess:
         self._theta = self._prior_mean.copy()
         self._alone = 0.0 if chances is None else ALONE
         self._expected: Floats = np.zeros(len(feasible)) if chances is None else -CHANCE * chances
+        self._every: Rows = np.arange(len(feasible))
+        self._taken = self._every[:0]
+        """Rows whose results the following know, in their order."""
+        self._factor: Floats = np.zeros((0, 0))
+        self._projected: Floats = np.zeros((0, len(feasible)))
+        """[taken or more, set]: the covariance with every row of the set, solved for the factor."""
+        self._explained: Floats = np.zeros(len(feasible))
 
     def fit(self, rows: Rows, logs: Floats) -> None:
         """Fit the weights to results: log times of rows, relative to whatever is the same for a shape."""
@@ -90,22 +102,60 @@ class ShapeProcess:
             else:
                 step = max(0.15, 0.97 * step)
         self._theta = theta
+        self._taken = self._every[:0]
 
-    def posterior(self, rows: Rows, logs: Floats, at: Rows) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of the log time at rows, given those of other rows."""
+    def posterior(self, rows: Rows, logs: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of the log time at every row of the set, given those of some.
+
+        Rows that follow those of the call before cost the work for themselves alone.
+        """
+        self._take(rows)
         targets, spreads = self._targets(rows, logs)
-        factor = np.linalg.cholesky(self._gram(self._theta, rows))
-        solved = np.linalg.solve(factor, targets)
-        across = self._covariance(self._theta, rows, at) + LEVEL_VARIANCE * self._same(rows, at)
-        projected = np.linalg.solve(factor, across)
+        solved = np.linalg.solve(self._factor, targets)
         variance = _variance(float(solved @ solved), rows.size)
-        left = np.maximum(1.0 + LEVEL_VARIANCE - (projected**2).sum(axis=0), 1e-9)
-        scale = spreads[self.workloads[at]]
-        return (self._expected[at] + solved @ projected) * scale, np.sqrt(left * variance) * scale
+        left = np.maximum(1.0 + LEVEL_VARIANCE - self._explained, 1e-9)
+        scale = spreads[self.workloads]
+        mean = self._expected + solved @ self._projected[: rows.size]
+        return mean * scale, np.sqrt(left * variance) * scale
 
-    def likeness(self, rows: Rows, at: Rows) -> Floats:
-        """[rows, at]: covariance of the configurations alone, whatever their shapes."""
-        return matern(self._apart(self._theta, rows, at))
+    def likeness(self, rows: Rows) -> Floats:
+        """[set]: sum of the covariances with rows' configurations by the prior's weights, whatever the
+        shapes."""
+        found: Floats = matern(self._apart(self._prior_mean, rows, self._every)).sum(axis=0)
+        return found
+
+    def _take(self, rows: Rows) -> None:
+        """Take in rows beyond those that begin as before; the others are forgotten."""
+        shared = min(self._taken.size, rows.size)
+        begins = int((self._taken[:shared] == rows[:shared]).cumprod().sum())
+        if begins < self._factor.shape[0]:
+            self._factor = self._factor[:begins, :begins]
+            self._explained = (self._projected[:begins] ** 2).sum(axis=0)
+        if rows.size > self._projected.shape[0]:
+            grown = np.empty((2 * rows.size, self._every.size))
+            grown[:begins] = self._projected[:begins]
+            self._projected = grown
+        self._taken = rows
+        for start in range(begins, rows.size, BLOCK):
+            self._extend(rows[start : start + BLOCK])
+
+    def _extend(self, fresh: Rows) -> None:
+        """Append rows to the factor and to what is projected through it."""
+        known = self._factor.shape[0]
+        before = self._projected[:known]
+        shared = before[:, fresh]
+        left = self._covariance(self._theta, fresh, self._every)
+        left += LEVEL_VARIANCE * self._same(fresh, self._every)
+        left -= shared.T @ before
+        own = left[:, fresh]
+        own[np.diag_indices_from(own)] += math.exp(self._theta[-1]) + JITTER
+        factor = np.linalg.cholesky(own)
+        part = np.linalg.solve(factor, left)
+        self._projected[known : known + fresh.size] = part
+        self._explained = self._explained + (part**2).sum(axis=0)
+        grown = np.zeros((known + fresh.size,) * 2)
+        grown[:known, :known], grown[known:, :known], grown[known:, known:] = self._factor, shared.T, factor
+        self._factor = grown
 
     def _targets(self, rows: Rows, logs: Floats) -> tuple[Floats, Floats]:
         """Log times without outliers, less the expected, in units of a shape's spread; and the spreads."""
@@ -139,11 +189,16 @@ class ShapeProcess:
 
     def _covariance(self, theta: Floats, rows: Rows, others: Rows) -> Floats:
         share: float = math.exp(theta[-2])
-        of_shapes = matern(math.exp(2.0 * theta[-3]) * _squared(self._shapes[rows], self._shapes[others]))
-        found: Floats = matern(self._apart(theta, rows, others)) * (share * of_shapes + 1.0) / (1.0 + share)
+        of_shapes = matern(math.exp(2.0 * theta[-3]) * _squared(self._shapes, self._shapes))
+        mixed = (share * of_shapes + 1.0) / (1.0 + share)
+        found: Floats = matern(self._apart(theta, rows, others))
+        found *= mixed[self.workloads[rows][:, None], self.workloads[others][None, :]]
         if self._alone:
-            alone = matern(self._apart(self._prior_mean, rows, others)) * self._same(rows, others)
-            found = (found + self._alone * alone) / (1.0 + self._alone)
+            row, other = np.nonzero(self._same(rows, others))
+            apart = (self.points[rows[row]] - self.points[others[other]]) ** 2
+            alone = matern(apart @ np.exp(2.0 * self._prior_mean[: apart.shape[1]]))
+            found[row, other] += self._alone * alone
+            found /= 1.0 + self._alone
         return found
 
     def _apart(self, theta: Floats, rows: Rows, others: Rows) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 from warpsmith.domain.templates.space import Configuration, is_shape
 from warpsmith.search.models.covariance import Floats
 from warpsmith.search.models.expected_improvement import expected_improvement
-from warpsmith.search.models.shape_process import Rows, ShapeProcess
+from warpsmith.search.models.shape_process import BLOCK, Rows, ShapeProcess
 from warpsmith.search.searchers.set_searcher import ModelSearcher
 from warpsmith.search.spaces.feasible_set import FeasibleSet
 
@@ -18,8 +18,8 @@ TRIED = 6
 """Results of each shape before a search may settle."""
 POOL = 300
 """Rows of a shape among which a first point is chosen."""
-REFIT_SHARE = 10
-"""The weights are fitted again after a tenth more results."""
+REFIT_SHARE = 5
+"""The weights are fitted again after a fifth more results."""
 DOUBT = 0.5
 """Results of either kind that count for the chance that a row runs before there are any near it."""
 EVERY = 2
@@ -48,9 +48,12 @@ class ShapesSearcher(ModelSearcher):
         self._own = [c for c in range(len(parameters)) if c not in shapes]
         self._process = ShapeProcess(feasible, shapes, seed, chances)
         self._logs: dict[int, float] = {}
-        self._open: dict[int, float] = {}
-        """Rows without a result, with what was expected of them."""
-        self._failed: list[int] = []
+        """Log values by row in the order of first mention; what was expected of those without a result."""
+        self._open: set[int] = set()
+        """Rows without a result."""
+        self._dropped: set[int] = set()
+        """Rows that the process does not keep."""
+        self._ran, self._failed = _Near(self._process), _Near(self._process)
         self._hidden = np.zeros(len(feasible), bool)
         self._fitted = 0
         self._turn = 0
@@ -60,28 +63,32 @@ class ShapesSearcher(ModelSearcher):
 
     def choose(self) -> int:
         """See `SetSearcher.choose`."""
-        at = np.flatnonzero(~self._closed)
-        rows = self._kept()
-        if len(self._logs) < LEAST_RESULTS:
-            return self._space_filling(at)
-        known = np.array([self._logs.get(r, self._open.get(r, 0.0)) for r in rows])
-        if len(self._logs) >= self._fitted:
-            self._process.fit(rows, known)
-            self._fitted = len(self._logs) + max(2, len(self._logs) // REFIT_SHARE)
-        mean, deviation = self._process.posterior(rows, known, at)
+        closed = self._closed
+        if len(self._ran.rows) < LEAST_RESULTS:
+            return self._space_filling(np.flatnonzero(~closed))
+        if len(self._ran.rows) >= self._fitted:
+            self._drop()
+            self._process.fit(*self._kept())
+            self._fitted = len(self._ran.rows) + max(2, len(self._ran.rows) // REFIT_SHARE)
+        rows, known = self._kept()
+        mean, deviation = self._process.posterior(rows, known)
         of = self._process.workloads
-        gain = expected_improvement(self._best()[of[at]], mean, deviation) * self._chance(at)
+        gain = expected_improvement(self._best()[of], mean, deviation)
+        if self._failed.rows:
+            ran, failed = self._ran.likeness(), self._failed.likeness()
+            gain *= (ran + DOUBT) / (ran + failed + DOUBT)
+        gain[closed] = -math.inf
         self._gains.append(float(gain.max()))
-        self._scores = np.full(len(self.feasible), -math.inf)
-        self._scores[at] = gain
+        self._scores = gain
         self._turn += 1
         if self._turn % EVERY == 0:
             tried = np.bincount(of[rows], minlength=self._process.count)
-            left = np.unique(of[at])
-            gain = np.where(of[at] == left[np.argmin(tried[left])], gain + TINY, -1.0)
+            left = np.unique(of[~closed])
+            gain = np.where(of == left[np.argmin(tried[left])], gain, -math.inf)
         best = int(np.argmax(gain))
-        self._open[int(at[best])] = float(mean[best])
-        return int(at[best])
+        self._logs[best] = float(mean[best])
+        self._open.add(best)
+        return best
 
     def likely(self, count: int, after: Sequence[Configuration] = ()) -> Sequence[Configuration]:
         """See `tuning.ports.CompileForecast.likely`; nothing before the first scores."""
@@ -104,15 +111,17 @@ class ShapesSearcher(ModelSearcher):
 
     def on_tell(self, index: int, value: float | None) -> None:
         """See `SetSearcher.on_tell`."""
-        self._open.pop(index, None)
+        self._open.discard(index)
         if value is None:
+            self._logs.pop(index, None)
             self._fails(index)
         else:
             self._logs[index] = math.log(max(value, TINY))
+            self._ran.rows.append(index)
 
     def settled(self, least: float) -> bool:
         """See `SetSearcher.settled`: of the latest turns none expected a gain, and all shapes were tried."""
-        tried = np.bincount(self._process.workloads[list(self._logs)], minlength=self._process.count)
+        tried = np.bincount(self._process.workloads[self._ran.rows], minlength=self._process.count)
         if tried.min() < TRIED or len(self._gains) < QUIET_TURNS:
             return False
         return max(self._gains[-QUIET_TURNS:]) < least / self._process.count
@@ -131,39 +140,33 @@ class ShapesSearcher(ModelSearcher):
         for row in np.flatnonzero(own.all(axis=1)):
             self.asked[row] = True
             self._logs[int(row)] = 0.0
+            self._ran.rows.append(int(row))
 
     def _fails(self, index: int) -> None:
-        self._failed.append(index)
+        self._failed.rows.append(index)
         own = self.feasible.codes[:, self._own]
         self._hidden |= (own == own[index]).all(axis=1)
 
-    def _kept(self) -> Rows:
-        """Rows with results, or without one yet; if there are many, the best of each shape and the latest."""
-        every = np.array([*self._logs, *self._open], np.intp)
-        if every.size <= MOST_POINTS:
-            return every
-        logs = (
-            np.array([self._logs.get(int(r), 0.0) for r in every])
-            - self._best()[self._process.workloads[every]]
-        )
-        best = np.argsort(logs, kind="stable")[: MOST_POINTS // 2]
-        return every[np.union1d(best, np.arange(every.size)[-MOST_POINTS // 2 :])]
+    def _kept(self) -> tuple[Rows, Floats]:
+        """Rows with results, or without one yet, and the logs of their values."""
+        rows = [row for row in self._logs if row not in self._dropped]
+        return np.array(rows, np.intp), np.array([self._logs[row] for row in rows])
+
+    def _drop(self) -> None:
+        """If there are many results, keep the best of each shape and the latest."""
+        rows, logs = self._kept()
+        if rows.size > MOST_POINTS:
+            best = np.argsort(logs - self._best()[self._process.workloads[rows]], kind="stable")
+            kept = {*best[: MOST_POINTS // 2].tolist(), *range(rows.size - MOST_POINTS // 2, rows.size)}
+            self._dropped |= {int(row) for place, row in enumerate(rows) if place not in kept}
 
     def _best(self) -> Floats:
         """The lowest log value of each shape; that of the user's kernel where nothing is better."""
         best = np.zeros(self._process.count)
-        for row, value in self._logs.items():
+        for row in self._ran.rows:
+            value = self._logs[row]
             best[self._process.workloads[row]] = min(best[self._process.workloads[row]], value)
         return best
-
-    def _chance(self, at: Rows) -> Floats | float:
-        """Estimated chance that rows run, by what became of configurations like theirs."""
-        if not self._failed:
-            return 1.0
-        ran = self._process.likeness(np.array([*self._logs], np.intp), at).sum(axis=0)
-        failed = self._process.likeness(np.array(self._failed, np.intp), at).sum(axis=0)
-        found: Floats = (ran + DOUBT) / (ran + failed + DOUBT)
-        return found
 
     def _space_filling(self, at: Rows) -> int:
         """A row of the next shape, as far from earlier proposals as a few random ones allow."""
@@ -177,3 +180,20 @@ class ShapesSearcher(ModelSearcher):
         points = self._process.points
         apart = ((points[pool][:, None, :] - points[asked][None, :, :]) ** 2).sum(axis=2).min(axis=1)
         return int(pool[np.argmax(apart)])
+
+
+class _Near:
+    """How near the rows of a set are to some that are added to."""
+
+    def __init__(self, process: ShapeProcess) -> None:
+        self.rows: list[int] = []
+        self._process = process
+        self._sum: Floats = np.zeros(process.workloads.size)
+        self._seen = 0
+
+    def likeness(self) -> Floats:
+        """[set]: see `ShapeProcess.likeness`."""
+        for start in range(self._seen, len(self.rows), BLOCK):
+            self._sum += self._process.likeness(np.array(self.rows[start : start + BLOCK], np.intp))
+        self._seen = len(self.rows)
+        return self._sum

@@ -4,7 +4,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future
+from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from functools import partial
 
@@ -67,22 +67,29 @@ class TrialPipeline:
         if not self._session.info.shares_host:
             self._speculative.top_up(self._at_once - 1, [first])
 
-    def next(self, wanted: int) -> Pending | None:
-        """The next configuration to run, which may have to wait for its binary; None if none is left."""
+    def next(self, wanted: int, waits: bool = True) -> Pending | None:
+        """The next configuration to run, whose binary is ready; None if there is none.
+
+        Args:
+            waits: wait for the first binary of those that compile. One that takes long holds up no other.
+        """
         shares_host = self._session.info.shares_host
         if not self._queue or not shares_host:
             self._fill(wanted)
         if not shares_host:
             idle = self._at_once - sum(not p.compiled.done() for p in self._queue)
             self._speculative.top_up(min(idle, wanted - len(self._queue)))
-        if shares_host:
-            for pending in self._queue:
-                pending.compiled.exception()
-        if not self._queue:
-            return None
-        ready = next((p for p in self._queue if p.compiled.done()), self._queue[0])
-        self._queue.remove(ready)
+        if self._queue and (waits or shares_host):
+            wait([p.compiled for p in self._queue], None, ALL_COMPLETED if shares_host else FIRST_COMPLETED)
+        ready = next((p for p in self._queue if p.compiled.done()), None)
+        if ready is not None:
+            self._queue.remove(ready)
         return ready
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing that was requested is left."""
+        return not self._queue
 
     def device_s(self, seconds: float) -> None:
         """Record the device time of a trial in seconds."""

@@ -227,8 +227,8 @@ class _Slice:
             pending = None
             room = self.limits.trials - self.done - (running is not None)
             if room > 0 and time.monotonic() - self.started < self.limits.seconds:
-                pending = pipeline.next(room)
-                exhausted = pending is None
+                pending = pipeline.next(room, waits=running is None)
+                exhausted = pending is None and pipeline.is_empty
             before, running = running, None
             if pending is not None:
                 running = _Running(pending, start(pending))
