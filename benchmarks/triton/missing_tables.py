@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
@@ -75,21 +76,24 @@ def config(layer: Layer) -> dict[str, Any]:
 
 
 def _tune(asked: argparse.Namespace) -> int:
-    device = first_device(Backend.CUDA)
     files = []
     for name in asked.layers:
         files.append(asked.out / f"{name}.config.json")
         files[-1].write_text(json.dumps(config(MISSING[name])))
     words = ["tables", *files, "--engine", "sglang", "--kernel", asked.kernel, "--known", asked.known]
-    began = time.monotonic()
-    code = subprocess.run(
+    run, began = asked.out / "run.json", time.monotonic()
+    before = json.loads(run.read_text())["seconds"] if run.exists() else 0.0
+    said = "python -m benchmarks.triton.missing_tables " + " ".join(sys.argv[1:])
+    made = head(first_device(Backend.CUDA), said) | {"layers": asked.layers}
+    with subprocess.Popen(
         [sys.executable, "-m", "warpsmith", *map(str, words), "--tune", str(asked.out / "tables")],
         env=os.environ | {"WARPSMITH_DATA_DIR": str(asked.out / "data")},
-        check=False,
-    ).returncode
-    made = head(device, "python -m benchmarks.triton.missing_tables " + " ".join(sys.argv[1:]))
-    made |= {"layers": asked.layers, "seconds": round(time.monotonic() - began, 1), "exit": code}
-    (asked.out / "run.json").write_text(json.dumps(made, indent=1) + "\n")
+    ) as command:
+        with suppress(KeyboardInterrupt):  # the command ends itself, and goes on when it is called again
+            command.wait()
+        code = command.wait()
+    made |= {"seconds": round(before + time.monotonic() - began, 1), "exit": code}
+    run.write_text(json.dumps(made, indent=1) + "\n")
     return code
 
 

@@ -106,10 +106,8 @@ class Chosen:
 
     def rows(self, default: Mapping[str, int]) -> list[dict[str, int]]:
         """The configurations, with the default."""
-        swept = list(itertools.product(*SWEPT))
-        found: set[tuple[int, ...]] = set(
-            random.Random(f"{self.tokens}").sample(swept, round(self.share * len(swept)))
-        )
+        swept: list[tuple[int, ...]] = [*itertools.product(*SWEPT)]
+        found = {*random.Random(self.tokens).sample(swept, round(self.share * len(swept)))}
         found |= {tuple(default.values()), *(tuple(row) for m, *row in self.beside if m == self.tokens)}
         return [dict(zip(NUMBERS, row, strict=True)) for row in sorted(found)]
 
