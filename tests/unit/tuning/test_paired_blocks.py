@@ -48,16 +48,35 @@ def test_a_block_that_was_throttled_is_timed_again_and_only_the_last_counts() ->
     assert not isinstance(found, Rejected)
     assert found.samples["A"] == [(102.0,), (103.0,)]
     assert [c.side for c in found.conditions] == ["A", "B", "B", "A"]
-    assert not found.throttled
+    assert not any(c.throttled for c in found.conditions)
 
 
 def test_a_block_that_stays_throttled_is_kept_and_told() -> None:
     readings = Readings(set(range(1 + REDONE)))
     found = blocks(readings)
     assert not isinstance(found, Rejected)
-    assert found.throttled
     assert found.conditions[0].throttled == ("power cap",)
     assert readings.taken == 4 + REDONE
+
+
+def throttled_pairs(own: Sequence[float], held: Collection[int]) -> list[float]:
+    """Estimates of pairs whose winner takes 100 µs, some of them throttled."""
+    sides = [(side, n) for n in range(len(own)) for side in ("A", "B")]
+    conditions = tuple(
+        Conditions(side=side, throttled=("power cap",) * (n in held and side == "A"), **WELL)
+        for side, n in sides
+    )
+    samples: dict[str, list[Sequence[float]]] = {"A": [(us,) for us in own], "B": [(100.0,)] * len(own)}
+    return [round(i.estimate, 2) for i in TimedBlocks(samples, conditions).intervals()]
+
+
+def test_a_claim_has_to_hold_without_the_throttled_pairs() -> None:
+    gain = [180.0] * 12
+    assert throttled_pairs(gain, ()) == [1.8]
+    assert throttled_pairs(gain, {4, 5, 9}) == [1.8, 1.8]
+    assert throttled_pairs([180.0] * 6 + [100.0] * 6, range(6)) == [1.4, 1.0], "throttled alone they gain"
+    assert throttled_pairs(gain, range(7)) == [], "most are throttled"
+    assert throttled_pairs(gain[:4], {0, 1}) == [], "too few are left"
 
 
 def test_every_second_block_of_the_winner_has_inputs_of_its_own() -> None:

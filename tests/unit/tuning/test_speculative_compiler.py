@@ -132,6 +132,18 @@ def test_what_does_not_compile_is_never_asked_for_unless_it_was_already() -> Non
     assert (searcher.learnt, searcher.told) == ({}, {})
 
 
+def test_what_no_multiprocessor_holds_is_never_asked_for() -> None:
+    every = all_configurations()
+    searcher = Knowing(every)
+    made, compiler = speculative(searcher)
+    made.top_up(2)
+    large = REPORT.model_copy(update={"static_shared_bytes": 245_760})
+    for place, report in enumerate((large, REPORT)):
+        compiler.begun[configuration_key(every[place])].set_result(Compiled(b"", "scale", report))
+    made.top_up(0)
+    assert (searcher.excluded, list(searcher.learnt)) == (keys(every[:1]), keys(every[1:2]))
+
+
 def test_a_compiler_that_failed_is_asked_again() -> None:
     every = all_configurations()
     searcher = Knowing(every)

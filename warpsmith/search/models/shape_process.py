@@ -118,12 +118,6 @@ class ShapeProcess:
         mean = self._expected + solved @ self._projected[: rows.size]
         return mean * scale, np.sqrt(left * variance) * scale
 
-    def likeness(self, rows: Rows) -> Floats:
-        """[set]: sum of the covariances with rows' configurations by the prior's weights, whatever the
-        shapes."""
-        found: Floats = matern(self._apart(self._prior_mean, rows, self._every)).sum(axis=0)
-        return found
-
     def _take(self, rows: Rows) -> None:
         """Take in rows beyond those that begin as before; the others are forgotten."""
         shared = min(self._taken.size, rows.size)

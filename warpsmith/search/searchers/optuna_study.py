@@ -27,11 +27,10 @@ class TpeSearcher(SetSearcher):
 
     def choose(self) -> int:
         """See `SetSearcher.choose`."""
-        closed = self.closed
         for _ in range(TPE_RETRIES):
             trial = self._study.ask(dict(self._distributions))
             index = self.feasible.index(dict(trial.params))
-            if index is not None and not closed[index]:
+            if index is not None and not self.asked[index]:
                 self._open[index] = trial
                 return index
             self._study.tell(trial, state=TrialState.FAIL)

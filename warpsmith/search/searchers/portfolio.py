@@ -99,8 +99,7 @@ class PortfolioSearcher(ModelSearcher):
         targets = self._targets(self._process.rows)
         mean, deviation = self._process.posterior(targets)
         gain = expected_improvement(self._best_target(), mean, deviation)
-        closed = self.closed
-        self._gains.append(float(gain[~closed].max()) * self._scaling()[2])
+        self._gains.append(float(gain[~self.asked].max()) * self._scaling()[2])
         by_density = self._turn % 2 == 0 and not self._density_waits()
         if not by_density:
             score = gain
@@ -108,7 +107,7 @@ class PortfolioSearcher(ModelSearcher):
             score = self._density.ratio(sorted(self._logs, key=lambda r: (self._logs[r], r)))
             score = score * np.exp(-self._process.expected - self._process.foreseen)
         score = score * self._density.chance_to_run()
-        score[closed] = -math.inf
+        score[self.asked] = -math.inf
         self._scores[0 if by_density else 1] = score
         best = int(np.argmax(score))
         if by_density:
@@ -141,8 +140,7 @@ class PortfolioSearcher(ModelSearcher):
         else:
             best = np.argpartition(-score, min(4 * count, score.size - 1))[: 4 * count]
             rows = best[np.argsort(-score[best], kind="stable")]
-        closed = self.closed
-        fresh = (r for r in rows if not (closed[r] or self._process.reported[r] or r in before))
+        fresh = (r for r in rows if not (self.asked[r] or self._process.reported[r] or r in before))
         return [self.feasible.configuration(int(r)) for r in itertools.islice(fresh, count)]
 
     def learn(self, configuration: Configuration, occupancy: float | None, spills: bool) -> None:
@@ -278,7 +276,7 @@ class PortfolioSearcher(ModelSearcher):
         Warm starts are ignored: a search that drops them continues as if it had had none.
         """
         pool = self._first_pool()
-        pool = pool[~self.closed[pool]]
+        pool = pool[~self.asked[pool]]
         if not pool.size:
             pool = self._pool = self._drawn(self.open_rows)
         return self._farthest(pool, self._density.nearest)

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpsmith.domain.templates.space import Configuration
-from warpsmith.search.searchers.failing_values import LEAST_REJECTED, failing_values
 from warpsmith.search.spaces.feasible_set import FeasibleSet
 
 
@@ -24,7 +23,6 @@ class SetSearcher:
         self.asked = np.zeros(len(feasible), bool)
         self.values: dict[int, float | None] = {}
         """Objective by row; None: the configuration was rejected."""
-        self._given_up = np.zeros(len(feasible), bool)
         self.least_gain = 0.0
         """Relative gain below which the search ends before its set does; 0: never."""
         self._unfinished: list[int] = []
@@ -54,7 +52,7 @@ class SetSearcher:
         if self.least_gain and self.settled(self.least_gain):
             return out
         while len(out) < count and not self.asked.all():
-            index = self._first_open(self._unfinished, self.asked)
+            index = self._first_open(self._unfinished)
             if index is None:
                 index = self._next_start()
             if index is None:
@@ -74,7 +72,6 @@ class SetSearcher:
             self.asked[index] = True
             self.on_ask(index)
         self.values[index] = value
-        self._give_up()
         self.on_tell(index, value)
 
     def choose(self) -> int:
@@ -88,15 +85,9 @@ class SetSearcher:
         """Hook: the result of a row is known."""
 
     @property
-    def closed(self) -> NDArray[np.bool_]:
-        """Rows not to choose: proposed before, or with a value that always fails while others are left."""
-        closed = self.asked | self._given_up
-        return self.asked.copy() if closed.all() else closed
-
-    @property
     def open_rows(self) -> NDArray[np.intp]:
         """Rows to choose from."""
-        return np.flatnonzero(~self.closed)
+        return np.flatnonzero(~self.asked)
 
     def settled(self, least: float) -> bool:
         """True if no relative gain of `least` is expected any more; only searchers with a model know."""
@@ -108,24 +99,15 @@ class SetSearcher:
         return min(measured)[1] if measured else None
 
     def _next_start(self) -> int | None:
-        return self._first_open(self._starts, self.closed)
+        return self._first_open(self._starts)
 
-    def _first_open(self, rows: list[int], closed: NDArray[np.bool_]) -> int | None:
+    def _first_open(self, rows: list[int]) -> int | None:
         """The first open row of the list; it and the rows before it are removed from the list."""
         while rows:
             index = rows.pop(0)
-            if not closed[index]:
+            if not self.asked[index]:
                 return index
         return None
-
-    def _give_up(self) -> None:
-        """Set aside the rows with a value that always fails."""
-        if sum(v is None for v in self.values.values()) < LEAST_REJECTED:
-            return
-        worked = {row: value is not None for row, value in self.values.items()}
-        self._given_up[:] = False
-        for column, value in failing_values(self.feasible.codes, worked):
-            self._given_up |= self.feasible.codes[:, column] == value
 
     def _rows(self, configurations: Iterable[Configuration]) -> list[int]:
         found = (self.feasible.index(c) for c in configurations)

@@ -8,7 +8,7 @@ import numpy as np
 from warpsmith.domain.templates.space import Configuration, is_shape
 from warpsmith.search.models.covariance import Floats
 from warpsmith.search.models.expected_improvement import expected_improvement
-from warpsmith.search.models.shape_process import BLOCK, Rows, ShapeProcess
+from warpsmith.search.models.shape_process import Rows, ShapeProcess
 from warpsmith.search.searchers.set_searcher import ModelSearcher
 from warpsmith.search.spaces.feasible_set import FeasibleSet
 
@@ -20,8 +20,6 @@ POOL = 300
 """Rows of a shape among which a first point is chosen."""
 REFIT_SHARE = 5
 """The weights are fitted again after a fifth more results."""
-DOUBT = 0.5
-"""Results of either kind that count for the chance that a row runs before there are any near it."""
 EVERY = 2
 """Every so many turns the shape with the fewest results has its turn."""
 QUIET_TURNS = 4
@@ -49,11 +47,10 @@ class ShapesSearcher(ModelSearcher):
         self._process = ShapeProcess(feasible, shapes, seed, chances)
         self._logs: dict[int, float] = {}
         """Log values by row in the order of first mention; what was expected of those without a result."""
-        self._open: set[int] = set()
-        """Rows without a result."""
         self._dropped: set[int] = set()
         """Rows that the process does not keep."""
-        self._ran, self._failed = _Near(self._process), _Near(self._process)
+        self._ran: list[int] = []
+        """Rows with a result."""
         self._hidden = np.zeros(len(feasible), bool)
         self._fitted = 0
         self._turn = 0
@@ -64,19 +61,16 @@ class ShapesSearcher(ModelSearcher):
     def choose(self) -> int:
         """See `SetSearcher.choose`."""
         closed = self._closed
-        if len(self._ran.rows) < LEAST_RESULTS:
+        if len(self._ran) < LEAST_RESULTS:
             return self._space_filling(np.flatnonzero(~closed))
-        if len(self._ran.rows) >= self._fitted:
+        if len(self._ran) >= self._fitted:
             self._drop()
             self._process.fit(*self._kept())
-            self._fitted = len(self._ran.rows) + max(2, len(self._ran.rows) // REFIT_SHARE)
+            self._fitted = len(self._ran) + max(2, len(self._ran) // REFIT_SHARE)
         rows, known = self._kept()
         mean, deviation = self._process.posterior(rows, known)
         of = self._process.workloads
         gain = expected_improvement(self._best()[of], mean, deviation)
-        if self._failed.rows:
-            ran, failed = self._ran.likeness(), self._failed.likeness()
-            gain *= (ran + DOUBT) / (ran + failed + DOUBT)
         gain[closed] = -math.inf
         self._gains.append(float(gain.max()))
         self._scores = gain
@@ -87,7 +81,6 @@ class ShapesSearcher(ModelSearcher):
             gain = np.where(of == left[np.argmin(tried[left])], gain, -math.inf)
         best = int(np.argmax(gain))
         self._logs[best] = float(mean[best])
-        self._open.add(best)
         return best
 
     def likely(self, count: int, after: Sequence[Configuration] = ()) -> Sequence[Configuration]:
@@ -111,17 +104,16 @@ class ShapesSearcher(ModelSearcher):
 
     def on_tell(self, index: int, value: float | None) -> None:
         """See `SetSearcher.on_tell`."""
-        self._open.discard(index)
         if value is None:
             self._logs.pop(index, None)
             self._fails(index)
         else:
             self._logs[index] = math.log(max(value, TINY))
-            self._ran.rows.append(index)
+            self._ran.append(index)
 
     def settled(self, least: float) -> bool:
         """See `SetSearcher.settled`: of the latest turns none expected a gain, and all shapes were tried."""
-        tried = np.bincount(self._process.workloads[self._ran.rows], minlength=self._process.count)
+        tried = np.bincount(self._process.workloads[self._ran], minlength=self._process.count)
         if tried.min() < TRIED or len(self._gains) < QUIET_TURNS:
             return False
         return max(self._gains[-QUIET_TURNS:]) < least / self._process.count
@@ -140,10 +132,9 @@ class ShapesSearcher(ModelSearcher):
         for row in np.flatnonzero(own.all(axis=1)):
             self.asked[row] = True
             self._logs[int(row)] = 0.0
-            self._ran.rows.append(int(row))
+            self._ran.append(int(row))
 
     def _fails(self, index: int) -> None:
-        self._failed.rows.append(index)
         own = self.feasible.codes[:, self._own]
         self._hidden |= (own == own[index]).all(axis=1)
 
@@ -163,7 +154,7 @@ class ShapesSearcher(ModelSearcher):
     def _best(self) -> Floats:
         """The lowest log value of each shape; that of the user's kernel where nothing is better."""
         best = np.zeros(self._process.count)
-        for row in self._ran.rows:
+        for row in self._ran:
             value = self._logs[row]
             best[self._process.workloads[row]] = min(best[self._process.workloads[row]], value)
         return best
@@ -180,20 +171,3 @@ class ShapesSearcher(ModelSearcher):
         points = self._process.points
         apart = ((points[pool][:, None, :] - points[asked][None, :, :]) ** 2).sum(axis=2).min(axis=1)
         return int(pool[np.argmax(apart)])
-
-
-class _Near:
-    """How near the rows of a set are to some that are added to."""
-
-    def __init__(self, process: ShapeProcess) -> None:
-        self.rows: list[int] = []
-        self._process = process
-        self._sum: Floats = np.zeros(process.workloads.size)
-        self._seen = 0
-
-    def likeness(self) -> Floats:
-        """[set]: see `ShapeProcess.likeness`."""
-        for start in range(self._seen, len(self.rows), BLOCK):
-            self._sum += self._process.likeness(np.array(self.rows[start : start + BLOCK], np.intp))
-        self._seen = len(self.rows)
-        return self._sum

@@ -15,8 +15,7 @@ class RandomSearcher(SetSearcher):
 
     def choose(self) -> int:
         """See `SetSearcher.choose`."""
-        closed = self.closed
-        place = next(n for n in reversed(range(len(self._order))) if not closed[self._order[n]])
+        place = next(n for n in reversed(range(len(self._order))) if not self.asked[self._order[n]])
         return self._order.pop(place)
 
 
@@ -25,7 +24,7 @@ class GridSearcher(SetSearcher):
 
     def choose(self) -> int:
         """See `SetSearcher.choose`."""
-        return int(np.argmin(self.closed))
+        return int(np.argmin(self.asked))
 
 
 class LocalSearcher(SetSearcher):
@@ -51,7 +50,7 @@ class LocalSearcher(SetSearcher):
             self._enter(best)
         while self._left:
             index = self._left.pop()
-            if not self.closed[index]:
+            if not self.asked[index]:
                 return index
         self._fresh = self.STARTS - 3
         self._centre = None

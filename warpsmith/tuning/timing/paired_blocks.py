@@ -7,9 +7,9 @@ from typing import Literal
 
 from warpsmith.domain.jobs.job import CacheState
 from warpsmith.domain.jobs.plan import TimingPlan
-from warpsmith.domain.templates.outcome import Conditions, Rejected
+from warpsmith.domain.templates.outcome import Conditions, Interval, Rejected
 from warpsmith.measure.protocol import search_plan
-from warpsmith.measure.statistics import summarise
+from warpsmith.measure.statistics import speedup_interval, summarise
 from warpsmith.tuning.ports import ConditionsPort
 from warpsmith.tuning.session.device_session import DeviceSession, LoadedKernel
 from warpsmith.verify.run_report import Timed
@@ -18,6 +18,8 @@ LAST_CHECKS = 2
 """Number of launches that are checked after all blocks of a process."""
 REDONE = 3
 """Limit on repeated timings of a block whose clocks were throttled."""
+LEAST_STEADY = 3
+"""Pairs without throttling from which there is an interval of theirs."""
 MIN_BLOCK_SAMPLES = 3
 BLOCK_S = 0.5
 """Seconds above which a block has fewer samples; there are many blocks."""
@@ -30,10 +32,21 @@ class TimedBlocks:
     samples: Mapping[str, list[Sequence[float]]]
     conditions: tuple[Conditions, ...]
 
-    @property
-    def throttled(self) -> bool:
-        """True if a block stayed throttled in all its timings; no claim can then be made."""
-        return any(c.throttled for c in self.conditions)
+    def intervals(self) -> list[Interval]:
+        """Speed-ups that a claim has to hold by: of all pairs and, if some stayed throttled, of the others.
+
+        Returns:
+            nothing if fewer than half of the pairs are without throttling.
+        """
+        own, winner = self.samples["A"], self.samples["B"]
+        every = speedup_interval(own, winner)
+        if not any(c.throttled for c in self.conditions):
+            return [every]
+        held = [[bool(c.throttled) for c in self.conditions if c.side == side] for side in ("A", "B")]
+        steady = [n for n, pair in enumerate(zip(*held, strict=False)) if not any(pair)]
+        if len(self.conditions) < 2 * len(own) or len(steady) < max(LEAST_STEADY, len(own) / 2):
+            return []
+        return [every, speedup_interval([own[n] for n in steady], [winner[n] for n in steady])]
 
 
 TimeBlock = Callable[[bool], Sequence[float] | Rejected]

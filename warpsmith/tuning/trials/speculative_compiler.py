@@ -6,6 +6,7 @@ need not be proposed. The binary of a configuration that is proposed later is re
 
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 
 from warpsmith.domain.jobs.launch_size import launch_size
@@ -94,22 +95,19 @@ class SpeculativeCompiler:
                 self._early.pop(key, None)
                 continue
             found = pending.compiled.result()
-            if not isinstance(found, Rejected):
-                occupancy = self._occupancy(pending.kernel, found.facts)
-                forecast.learn(pending.configuration, occupancy, bool(found.facts.spill_bytes))
+            shares = [] if isinstance(found, Rejected) else self._occupancies(pending.kernel, found.facts)
+            if not isinstance(found, Rejected) and max(shares, default=1.0) > 0.0:
+                lowest = min(shares, default=None)
+                forecast.learn(pending.configuration, lowest, bool(found.facts.spill_bytes))
             elif self._early.pop(key, None) is not None:
                 forecast.exclude(pending.configuration)
         self._unheard = waiting
 
-    def _occupancy(self, kernel: ConfiguredKernel, facts: CompileFacts) -> float | None:
-        """The lowest occupancy over the workloads; None if it cannot be computed."""
-        info = self._session.info
+    def _occupancies(self, kernel: ConfiguredKernel, facts: CompileFacts) -> list[float]:
+        """Occupancies of the workloads, 0 where no block fits, as far as they can be computed."""
         found = []
         for workload in self._session.job.workloads:
-            try:
-                size = launch_size(kernel, workload, info)
-            except ExpressionError:
-                continue
-            found.append(occupancy_of(size, facts, info))
-        known = [o for o in found if o is not None]
-        return min(known, default=None)
+            with suppress(ExpressionError):
+                size = launch_size(kernel, workload, self._session.info)
+                found.append(occupancy_of(size, facts, self._session.info))
+        return [share for share in found if share is not None]

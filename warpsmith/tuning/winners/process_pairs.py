@@ -196,9 +196,8 @@ def _is_clear(pairing: Pairing) -> bool:
     """True if a gain is so far beyond what may be claimed that no other addresses would change the claim."""
     if pairing.least_gain is None:
         return False
-    timed = pairing.timed
-    interval = speedup_interval(timed.samples["A"], timed.samples["B"])
-    return not timed.throttled and interval.low > 1 + margin_of(pairing.least_gain) + CLEAR
+    least = 1 + margin_of(pairing.least_gain) + CLEAR
+    return min((i.low for i in pairing.timed.intervals()), default=0.0) > least
 
 
 def _in_vain(timed: TimedBlocks, least_gain: float | None) -> bool:

@@ -434,13 +434,14 @@ class Election:
         known = self._aa_widths.get(workload.key)
         width = width_of_blocks(blocks["A"]) if known is None else known
         floor = not_refuted(sampler.floor(workload), best_us)
+        verdicts = {verdict_of(i, width) for i in timed.intervals()}
         return Comparison(
             workload=workload.key,
             configuration_key=key,
             baseline_us=baseline_us,
             best_us=best_us,
             speedup=interval,
-            verdict=Verdict.NOISY if timed.throttled else verdict_of(interval, width),
+            verdict=verdicts.pop() if len(verdicts) == 1 else Verdict.NOISY,
             cache=self._job.objective.cache.value,
             pairs=len(blocks["A"]),
             aa_width=width,
