@@ -104,6 +104,7 @@ def _write(asked: argparse.Namespace) -> int:
         _layer(MISSING[name], folder, recordings.get(name))
         for folder, run in zip(asked.runs, runs, strict=True)
         for name in run["layers"]
+        if _table(MISSING[name], folder)
     ]
     beside = [row["over_best"] for layer in layers for row in layer["rows"] if "over_best" in row]
     record = {
@@ -120,17 +121,24 @@ def _write(asked: argparse.Namespace) -> int:
     return 0
 
 
+def _table(layer: Layer, folder: Path) -> Path | None:
+    """A layer's table below a folder; None if the run was over before it was written."""
+    return next(folder.rglob(f"configs/*/E={layer.experts},N={layer.rows // 2},*.json"), None)
+
+
 def _layer(layer: Layer, folder: Path, recorded: Recording | None) -> dict[str, Any]:
     """A layer's rows as the command verified them, and beside a recording."""
-    name = f"E={layer.experts},N={layer.rows // 2},"
-    (file,) = (f for f in (folder / "tables").rglob("*.json") if f.name.startswith(name))
-    (evidence,) = (json.loads(f.read_text()) for f in folder.rglob("evidence.json") if name in str(f))
+    file = _table(layer, folder)
+    assert file is not None, "asked for before"
+    evidence = json.loads((folder / "tables" / file.stem / "evidence.json").read_text())
     parts = [evidence, *evidence.get("more", ())]
     found = {int(c["workload"].partition("=")[2]): c for part in parts for c in part["comparisons"]}
     rows = []
     for row in evidence["table"]["rows"]:
         size, is_tuned = row["key"], row["kind"] == "tuned"
         made: dict[str, Any] = {"M": size, "speedup": row["speedup"] if is_tuned else None}
+        if row["verdict"] == "noisy":
+            made["withheld"] = row["speedup"]
         if is_tuned:
             made |= {key: found[size][key] for key in ("baseline_us", "best_us", "floor_share")}
         if recorded is not None and size in recorded.tokens:
@@ -172,7 +180,8 @@ def _line(row: Mapping[str, Any]) -> str:
     best = f"{row['over_best']:.3f}" if "over_best" in row else ""
     gain = row["speedup"]
     if gain is None:
-        return f"| {row['M']} | | | the default stays | | {best} |"
+        withheld = f"; noisy at {row['withheld']['estimate']:.2f}" if "withheld" in row else ""
+        return f"| {row['M']} | | | the default stays{withheld} | | {best} |"
     share = f"{row['floor_share']:.2f}" if row["floor_share"] else ""
     interval = f"{gain['estimate']:.2f} [{gain['low']:.2f}, {gain['high']:.2f}]"
     return f"| {row['M']} | {row['baseline_us']:.1f} | {row['best_us']:.1f} | {interval} | {share} | {best} |"
