@@ -42,7 +42,7 @@ IMPORTER = Importer()
 
 class Backwards(GridSearcher):
     def choose(self):
-        return int(max(n for n, closed in enumerate(self.closed) if not closed))
+        return int(max(n for n, closed in enumerate(self.asked) if not closed))
 
 
 def add(app):
