@@ -17,7 +17,7 @@ from warpsmith.sandbox.hosts.sanitize_host import first_finding
 from warpsmith.testing.jobs import noises, scale_job
 from warpsmith.tuning.execution.session_ports import SessionPorts
 from warpsmith.tuning.tasks import Withdrawal
-from warpsmith.tuning.timing.paired_blocks import REDONE, TimedBlocks, interleaved
+from warpsmith.tuning.timing.paired_blocks import REDONE, TimedBlocks, interleaved, joined
 from warpsmith.tuning.winners.verify import ComparisonPlan, verify_winners
 
 JOB = scale_job()
@@ -77,6 +77,17 @@ def test_a_claim_has_to_hold_without_the_throttled_pairs() -> None:
     assert throttled_pairs([180.0] * 6 + [100.0] * 6, range(6)) == [1.4, 1.0], "throttled alone they gain"
     assert throttled_pairs(gain, range(7)) == [], "most are throttled"
     assert throttled_pairs(gain[:4], {0, 1}) == [], "too few are left"
+
+
+def test_the_interval_holds_what_each_process_shows() -> None:
+    blocks: dict[str, list[Sequence[float]]] = {"A": [(us,) for us in (130.0,) * 5 + (101.0,) * 3]}
+    blocks["B"] = [(100.0,)] * 8
+    alone = TimedBlocks({side: found[:5] for side, found in blocks.items()}, ())
+    other = TimedBlocks({side: found[5:] for side, found in blocks.items()}, ())
+    assert (alone.speedup.low, other.speedup.high) == (1.3, 1.01)
+    both = joined([alone, other]).speedup
+    assert (both.estimate, both.low, both.high) == (1.3, 1.01, 1.3)
+    assert joined([joined([alone]), other]).processes == (5, 3)
 
 
 def test_every_second_block_of_the_winner_has_inputs_of_its_own() -> None:

@@ -1,8 +1,11 @@
 """Alternating blocks of timings of the user's kernel and a winner, with the device's state during each."""
 
 import secrets
+from bisect import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
+from statistics import median
 from typing import Literal
 
 from warpsmith.domain.jobs.job import CacheState
@@ -31,6 +34,13 @@ class TimedBlocks:
 
     samples: Mapping[str, list[Sequence[float]]]
     conditions: tuple[Conditions, ...]
+    processes: tuple[int, ...] = ()
+    """Numbers of pairs by pair of processes; empty: all are of one."""
+
+    @property
+    def speedup(self) -> Interval:
+        """Speed-up with its interval, which holds the median of every pair of processes."""
+        return self._of(range(len(self.samples["A"])))
 
     def intervals(self) -> list[Interval]:
         """Speed-ups that a claim has to hold by: of all pairs and, if some stayed throttled, of the others.
@@ -38,15 +48,24 @@ class TimedBlocks:
         Returns:
             nothing if fewer than half of the pairs are without throttling.
         """
-        own, winner = self.samples["A"], self.samples["B"]
-        every = speedup_interval(own, winner)
         if not any(c.throttled for c in self.conditions):
-            return [every]
+            return [self.speedup]
+        count = len(self.samples["A"])
         held = [[bool(c.throttled) for c in self.conditions if c.side == side] for side in ("A", "B")]
         steady = [n for n, pair in enumerate(zip(*held, strict=False)) if not any(pair)]
-        if len(self.conditions) < 2 * len(own) or len(steady) < max(LEAST_STEADY, len(own) / 2):
+        if len(self.conditions) < 2 * count or len(steady) < max(LEAST_STEADY, count / 2):
             return []
-        return [every, speedup_interval([own[n] for n in steady], [winner[n] for n in steady])]
+        return [self.speedup, self._of(steady)]
+
+    def _of(self, pairs: Sequence[int]) -> Interval:
+        own, winner = ([self.samples[side][n] for n in pairs] for side in ("A", "B"))
+        found = speedup_interval(own, winner)
+        ends = [*accumulate(self.processes)]
+        ratios: dict[int, list[float]] = {}
+        for n, a, b in zip(pairs, own, winner, strict=True):
+            ratios.setdefault(bisect(ends, n), []).append(median(a) / median(b))
+        told = [median(some) for some in ratios.values()]
+        return found.model_copy(update={"low": min(found.low, *told), "high": max(found.high, *told)})
 
 
 TimeBlock = Callable[[bool], Sequence[float] | Rejected]
@@ -134,4 +153,5 @@ def interleaved(
 def joined(parts: Sequence[TimedBlocks]) -> TimedBlocks:
     """Blocks of several pairs of processes, joined."""
     samples = {side: [block for part in parts for block in part.samples[side]] for side in ("A", "B")}
-    return TimedBlocks(samples, tuple(c for part in parts for c in part.conditions))
+    counts = tuple(len(part.samples["A"]) for part in parts)
+    return TimedBlocks(samples, tuple(c for part in parts for c in part.conditions), counts)

@@ -168,14 +168,17 @@ def _time(
     is_dear = session.info.shares_host  # blocks of a GPU are over before its processes are open
     may_end = processes > 1 and pairing.least_gain is not None
     look = 2 * LOOK_PAIRS if may_end and (not turn or (is_dear and pairing.is_clear)) else 0
+    own: list[TimedBlocks] = []
     with around.quiet():
         for some in filter(None, (order[:look], order[look:])):
             part = interleaved(some, blocks[0], blocks[1], session.ports.conditions)
             if isinstance(part, Rejected):
                 pairing.refused = part
                 return
-            pairing.parts.append(part)
-            pairing.in_vain = len(pairing.parts) == 1 and may_end and _in_vain(part, pairing.least_gain)
+            own.append(part)
+            pairing.parts[turn:] = [joined(own)]
+            is_first = turn == 0 and part is own[0]
+            pairing.in_vain = is_first and may_end and _in_vain(part, pairing.least_gain)
             pairing.is_clear = _is_clear(pairing)
             if look and (pairing.in_vain or (is_dear and pairing.is_clear)):
                 break

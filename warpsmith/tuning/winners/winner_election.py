@@ -15,7 +15,7 @@ from warpsmith.domain.templates.template import ConfiguredKernel
 from warpsmith.errors import ChildDied, ExpressionError, KernelRefused
 from warpsmith.measure.protocol import other_cache, search_plan
 from warpsmith.measure.roofline import not_refuted
-from warpsmith.measure.statistics import speedup_interval, summarise, verdict_of, width_of_blocks
+from warpsmith.measure.statistics import summarise, verdict_of, width_of_blocks
 from warpsmith.system.progress_marker import PROGRESS
 from warpsmith.tuning.checks.reference_prefetch import (
     CACHED_BYTES,
@@ -430,7 +430,6 @@ class Election:
         too_fast = sampler.below_floor(workload, best_us)
         if too_fast:
             return Rejected(stage=Stage.FLOOR, reason=too_fast)
-        interval = speedup_interval(blocks["A"], blocks["B"])
         known = self._aa_widths.get(workload.key)
         width = width_of_blocks(blocks["A"]) if known is None else known
         floor = not_refuted(sampler.floor(workload), best_us)
@@ -440,7 +439,7 @@ class Election:
             configuration_key=key,
             baseline_us=baseline_us,
             best_us=best_us,
-            speedup=interval,
+            speedup=timed.speedup,
             verdict=verdicts.pop() if len(verdicts) == 1 else Verdict.NOISY,
             cache=self._job.objective.cache.value,
             pairs=len(blocks["A"]),
