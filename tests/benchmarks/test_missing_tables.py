@@ -31,14 +31,23 @@ def test_a_row_is_shown_beside_the_best_that_is_recorded(
         json.dump({"made": {"device": "D"}, "layer": vars(LAYER), "rows": rows}, stream)
     gain = {"estimate": 1.4, "low": 1.3, "high": 1.5}
     compared = {"workload": "M=8", "baseline_us": 15.2, "best_us": 10.8, "floor_share": None}
-    shown = [{"key": 8, "kind": "tuned", "speedup": gain}, {"key": 16, "kind": "pinned", "speedup": gain}]
+    shown = [{"key": 8, "kind": "tuned", "speedup": gain, "verdict": "faster"}]
+    shown += [{"key": 16, "kind": "pinned", "speedup": gain, "verdict": "noisy"}]
     name = "E=16,N=1856,device_name=D"
     folder = tmp_path / "tables" / name
     folder.mkdir(parents=True)
     evidence: dict[str, Any] = {"comparisons": [compared], "table": {"rows": shown}}
     (folder / "evidence.json").write_text(json.dumps(evidence))
-    (tmp_path / "tables" / f"{name}.json").write_text(json.dumps({"8": other, "16": default}))
-    made = {"device": "D", "driver": "1", "commit": "c", "layers": ["nano-ep8"], "seconds": 120.0}
+    place = tmp_path / "tables" / "configs" / "triton_3_6_0" / f"{name}.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps({"8": other, "16": default}))
+    made = {
+        "device": "D",
+        "driver": "1",
+        "commit": "c",
+        "layers": ["nano-ep8", "super-ep4"],
+        "seconds": 120.0,
+    }
     (tmp_path / "run.json").write_text(json.dumps(made))
     words = ("--out", tmp_path / "out", "page", "--runs", tmp_path, "--recordings", tmp_path / "moe.json.gz")
     monkeypatch.setattr(sys, "argv", ["missing_tables", *map(str, words)])
@@ -49,7 +58,7 @@ def test_a_row_is_shown_beside_the_best_that_is_recorded(
     assert [r["over_best"] for r in layer["rows"]] == [1.01, 1.5] and layer["over_default"] == 1.183
     text = (tmp_path / "out" / "missing-tables.md").read_text()
     assert "| 8 | 15.2 | 10.8 | 1.40 [1.30, 1.50] |  | 1.010 |" in text
-    assert "| 16 | | | the default stays | | 1.500 |" in text
+    assert "| 16 | | | the default stays; noisy at 1.40 | | 1.500 |" in text
 
 
 @pytest.mark.parametrize("layer", MISSING.values(), ids=lambda layer: layer.name)
