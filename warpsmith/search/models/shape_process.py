@@ -82,11 +82,13 @@ class ShapeProcess:
         self._expected: Floats = np.zeros(len(feasible)) if chances is None else -CHANCE * chances
         self._every: Rows = np.arange(len(feasible))
         self._taken = self._every[:0]
-        """Rows whose results the following know, in their order."""
+        """Rows of the factor, in its order."""
         self._factor: Floats = np.zeros((0, 0))
+        """[taken, taken]: lower Cholesky factor of their covariance, with the noise."""
         self._projected: Floats = np.zeros((0, len(feasible)))
-        """[taken or more, set]: the covariance with every row of the set, solved for the factor."""
+        """[taken or more, set]: inverse of the factor times the covariance with every row of the set."""
         self._explained: Floats = np.zeros(len(feasible))
+        """[set]: variance that the rows taken explain, the sum of squares of a column of it."""
 
     def fit(self, rows: Rows, logs: Floats) -> None:
         """Fit the weights to results: log times of rows, relative to whatever is the same for a shape."""
@@ -119,7 +121,7 @@ class ShapeProcess:
         return mean * scale, np.sqrt(left * variance) * scale
 
     def _take(self, rows: Rows) -> None:
-        """Take in rows beyond those that begin as before; the others are forgotten."""
+        """Have the factor of these rows: what begins as before stays, the rest is appended."""
         shared = min(self._taken.size, rows.size)
         begins = int((self._taken[:shared] == rows[:shared]).cumprod().sum())
         if begins < self._factor.shape[0]:
@@ -129,9 +131,9 @@ class ShapeProcess:
             grown = np.empty((2 * rows.size, self._every.size))
             grown[:begins] = self._projected[:begins]
             self._projected = grown
-        self._taken = rows
         for start in range(begins, rows.size, BLOCK):
             self._extend(rows[start : start + BLOCK])
+        self._taken = rows
 
     def _extend(self, fresh: Rows) -> None:
         """Append rows to the factor and to what is projected through it."""

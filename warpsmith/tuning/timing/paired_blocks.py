@@ -4,6 +4,7 @@ import secrets
 from bisect import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 from statistics import median
 from typing import Literal
@@ -37,17 +38,14 @@ class TimedBlocks:
     processes: tuple[int, ...] = ()
     """Numbers of pairs by pair of processes; empty: all are of one."""
 
-    @property
+    @cached_property
     def speedup(self) -> Interval:
         """Speed-up with its interval, which holds the median of every pair of processes."""
-        return self._of(range(len(self.samples["A"])))
+        return self._interval(range(len(self.samples["A"])))
 
     def intervals(self) -> list[Interval]:
-        """Speed-ups that a claim has to hold by: of all pairs and, if some stayed throttled, of the others.
-
-        Returns:
-            nothing if fewer than half of the pairs are without throttling.
-        """
+        """Speed-ups that a claim has to hold by: of all pairs and, if some stayed throttled, of the others;
+        none if most stayed throttled."""
         if not any(c.throttled for c in self.conditions):
             return [self.speedup]
         count = len(self.samples["A"])
@@ -55,17 +53,18 @@ class TimedBlocks:
         steady = [n for n, pair in enumerate(zip(*held, strict=False)) if not any(pair)]
         if len(self.conditions) < 2 * count or len(steady) < max(LEAST_STEADY, count / 2):
             return []
-        return [self.speedup, self._of(steady)]
+        return [self.speedup, self._interval(steady)]
 
-    def _of(self, pairs: Sequence[int]) -> Interval:
+    def _interval(self, pairs: Sequence[int]) -> Interval:
+        """See `speedup`, by these pairs alone."""
         own, winner = ([self.samples[side][n] for n in pairs] for side in ("A", "B"))
         found = speedup_interval(own, winner)
         ends = [*accumulate(self.processes)]
         ratios: dict[int, list[float]] = {}
         for n, a, b in zip(pairs, own, winner, strict=True):
             ratios.setdefault(bisect(ends, n), []).append(median(a) / median(b))
-        told = [median(some) for some in ratios.values()]
-        return found.model_copy(update={"low": min(found.low, *told), "high": max(found.high, *told)})
+        medians = [median(some) for some in ratios.values()]
+        return found.model_copy(update={"low": min(found.low, *medians), "high": max(found.high, *medians)})
 
 
 TimeBlock = Callable[[bool], Sequence[float] | Rejected]

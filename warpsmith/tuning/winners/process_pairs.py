@@ -177,8 +177,7 @@ def _time(
                 return
             own.append(part)
             pairing.parts[turn:] = [joined(own)]
-            is_first = turn == 0 and part is own[0]
-            pairing.in_vain = is_first and may_end and _in_vain(part, pairing.least_gain)
+            pairing.in_vain = not turn and len(own) == 1 and may_end and _in_vain(part, pairing.least_gain)
             pairing.is_clear = _is_clear(pairing)
             if look and (pairing.in_vain or (is_dear and pairing.is_clear)):
                 break
