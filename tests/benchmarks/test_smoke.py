@@ -198,19 +198,23 @@ def test_side_by_side(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     def ran(python: str, kernel: str, program: str, told: str) -> dict[str, Any]:
         asked.append(program)
-        winner = side_by_side.DEFAULTS | {"tile_size_x": 2} if python == "theirs" else None
-        kernel_of = {} if winner else {"kernel": side_by_side.as_launched(kernel, side_by_side.DEFAULTS)}
-        return {"seconds": 1.0, "load_before": 0.1, "evaluations": 3, "winner": winner, **kernel_of}
+        given = side_by_side.problem_of(program)["tune_params"] if python == "theirs" else {}
+        winner = {name: values[0] for name, values in given.items()}
+        return {"seconds": 1.0, "load_before": 0.1, "evaluations": 3, "winner": winner or None}
 
     monkeypatch.setattr(side_by_side, "ran", ran)
     monkeypatch.setattr(side_by_side, "LAUNCHES", 3)
-    assert bench("search.side_by_side", "--peer", "theirs", "--runs", 1, "--out", tmp_path) == 0
-    theirs, ours, without_rules = asked
-    assert "tune_kernel" in theirs and "warpsmith.tune" in ours and "rewrite" not in ours
-    assert "warpsmith.tune" in without_rules and '"rewrite": {"enabled": False}' in without_rules
-    clock = written(tmp_path / "side-by-side.json")["clock"]
-    assert len(clock) == 4 and all(row["right"] and row["min_us"] > 0 for row in clock.values())
-    assert "| Kernel Tuner | 1 | 1.0 | 3 | block_size_x=16" in (tmp_path / "side-by-side.md").read_text()
+    wanted = ("--peer", "theirs", "--seconds", 7, "--busy", 1, "--out", tmp_path)
+    assert bench("search.side_by_side", *wanted) == 0
+    assert ["tune_kernel" in program for program in asked] == [True, *[False] * 4, True, True, False, False]
+    assert ["rewrite" in program for program in asked] == [False, False, True, True, *[False] * 4, True]
+    assert all("seconds=7" in program for program in asked if "warpsmith.tune" in program)
+    kernels = written(tmp_path / "side-by-side-busy.json")["kernels"]
+    assert list(kernels) == ["kernel-tuner", "convolution", "nbody"]
+    for found in kernels.values():
+        assert len(found["clock"]) == 4
+        assert all(row["right"] and row["min_us"] > 0 for row in found["clock"].values())
+    assert "| Kernel Tuner | 1 | 1.0 | 3 | block_size_x=16" in (tmp_path / "side-by-side-busy.md").read_text()
 
 
 def test_the_figures_beside_kernel_tuner_are_of_the_programs_on_the_page() -> None:
