@@ -217,12 +217,17 @@ def test_side_by_side(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "| Kernel Tuner | 1 | 1.0 | 3 | block_size_x=16" in (tmp_path / "side-by-side-busy.md").read_text()
 
 
-def test_the_figures_beside_kernel_tuner_are_of_the_programs_on_the_page() -> None:
-    code = importlib.import_module("benchmarks.search.side_by_side").page_code()
-    record = recorded("search/side-by-side")
-    assert record["code"] == code, "the page has changed: run the bench again"
-    assert all(len(code[name].splitlines()) <= 15 for name in ("kernel_tuner", "warpsmith"))
-    assert all(row["right"] for row in record["clock"].values())
+@pytest.mark.parametrize("name", ["side-by-side", "side-by-side-busy"])
+def test_the_figures_beside_kernel_tuner_are_of_the_programs_on_the_pages(name: str) -> None:
+    side_by_side = importlib.import_module("benchmarks.search.side_by_side")
+    record = recorded(f"search/{name}")["kernels"]
+    for page in side_by_side.PAGES:
+        code, found = side_by_side.page_code(page), record[page.stem]
+        assert found["code"] == code, f"{page} has changed: run the bench again"
+        assert all(row["right"] for row in found["clock"].values())
+        assert page != side_by_side.PAGE or all(
+            len(code[name].splitlines()) <= 15 for name in ("kernel_tuner", "warpsmith")
+        )
 
 
 def test_recordings_of_the_hub(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
