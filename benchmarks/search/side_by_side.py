@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -36,10 +36,8 @@ SECONDS = r'(seconds=|"time_limit": )20'
 """The time of a search in both programs of a page."""
 RULES_OFF = ', fields={"rewrite": {"enabled": False}})\n'
 """End of a page's call of Warpsmith, so that both search the same space."""
-HEADS = (
-    ("program", "run", "seconds", "configurations", "winner", "load before"),
-    ("launched by turns", "median µs", "quartiles", "least", "right"),
-)
+RUNS = ("program", "run", "seconds", "configurations", "winner", "load before")
+TIMES = ("launched by turns", "median µs", "quartiles", "least", "right")
 LAUNCHES = 60
 BUSY = "while True: pass"
 THEIRS_TOLD = """
@@ -176,12 +174,12 @@ def table(record: dict[str, Any]) -> str:
     about = f"{record['device']}, {record['cores']} cores, {record['busy']} busy processes beside, "
     lines = f"{about}commit {record['commit']}: `{record['command']}`\n"
     for kernel, found in record["kernels"].items():
-        lines += f"\n## {kernel}\n\n" + _head(0)
+        lines += f"\n## {kernel}\n\n" + _head(RUNS)
         for name, runs in found["runs"].items():
             for number, run in enumerate(runs, start=1):
                 winner = ", ".join(f"{k}={v}" for k, v in (run["winner"] or {}).items()) or "as it was given"
                 lines += _row(name, number, run["seconds"], run["evaluations"], winner, run["load_before"])
-        lines += "\n" + _head(1)
+        lines += "\n" + _head(TIMES)
         for name, timed in found["clock"].items():
             low, high = (f"{q:.0f}" for q in timed["quartiles_us"])
             least, right = f"{timed['min_us']:.0f}", "yes" if timed["right"] else "no"
@@ -189,8 +187,8 @@ def table(record: dict[str, Any]) -> str:
     return lines
 
 
-def _head(table: int) -> str:
-    return _row(*HEADS[table]) + _row(*["---"] * len(HEADS[table]))
+def _head(names: Sequence[str]) -> str:
+    return _row(*names) + _row(*["---"] * len(names))
 
 
 def _row(*cells: object) -> str:
@@ -198,7 +196,7 @@ def _row(*cells: object) -> str:
 
 
 @contextmanager
-def beside(count: int) -> Iterator[None]:
+def busy_processes(count: int) -> Iterator[None]:
     """Context in which as many processes keep cores busy."""
     busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
     try:
@@ -252,7 +250,7 @@ def main() -> int:
         "cores": os.cpu_count(),
         "busy": given.busy,
     }
-    with beside(given.busy):
+    with busy_processes(given.busy):
         record["kernels"] = {
             page.stem: compared(page, given, bool(place % 2)) for place, page in enumerate(PAGES)
         }

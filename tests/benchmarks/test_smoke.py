@@ -198,9 +198,12 @@ def test_side_by_side(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     def ran(python: str, kernel: str, program: str, told: str) -> dict[str, Any]:
         asked.append(program)
-        given = side_by_side.problem_of(program)["tune_params"] if python == "theirs" else {}
-        winner = {name: values[0] for name, values in given.items()}
-        return {"seconds": 1.0, "load_before": 0.1, "evaluations": 3, "winner": winner or None}
+        (page,) = (p for p in side_by_side.PAGES if side_by_side.page_code(p)["kernel"] == kernel)
+        problem = side_by_side.problem_of(side_by_side.page_code(page)["kernel_tuner"])
+        last = {name: values[-1] for name, values in problem["tune_params"].items()}
+        winner = last if python == "theirs" else None
+        kernel_of = {} if winner else {"kernel": side_by_side.as_launched(kernel, problem)}
+        return {"seconds": 1.0, "load_before": 0.1, "evaluations": 3, "winner": winner, **kernel_of}
 
     monkeypatch.setattr(side_by_side, "ran", ran)
     monkeypatch.setattr(side_by_side, "LAUNCHES", 3)
@@ -214,7 +217,7 @@ def test_side_by_side(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for found in kernels.values():
         assert len(found["clock"]) == 4
         assert all(row["right"] and row["min_us"] > 0 for row in found["clock"].values())
-    assert "| Kernel Tuner | 1 | 1.0 | 3 | block_size_x=16" in (tmp_path / "side-by-side-busy.md").read_text()
+    assert "| Kernel Tuner | 1 | 1.0 | 3 | block_size_x=64" in (tmp_path / "side-by-side-busy.md").read_text()
 
 
 @pytest.mark.parametrize("name", ["side-by-side", "side-by-side-busy"])
